@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+
+namespace rlock::base {
+
+/// A descriptor that becomes readable at an Instant. Unlike a poll timeout, which stands still while the
+/// machine is suspended, it is due at once on resume (R13).
+class BootTimer {
+ public:
+  BootTimer() : fd_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+  int fd() const { return fd_.get(); }
+
+  /// Replaces what was set before, and takes readability back unless `at` has passed.
+  void set(Instant at) {
+    if (at == set_) return;
+    set_ = at;
+    itimerspec spec{};
+    spec.it_value = to_timespec(std::max(at.time_since_epoch(), Instant::duration(1)));
+    ::timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+  }
+
+ private:
+  Fd fd_;
+  Instant set_{};
+};
+
+}  // namespace rlock::base

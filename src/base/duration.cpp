@@ -1,0 +1,86 @@
+#include "base/duration.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace rlock::base {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t ms;
+};
+
+// From the longest to the shortest: the order in which they may follow one another.
+constexpr std::array units{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
+                           Unit{"ms", 1}};
+constexpr std::int64_t longest_ms = 3650LL * 86'400'000;
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view take(std::string_view& text, auto&& wanted) {
+  std::size_t n = 0;
+  while (n < text.size() && wanted(text[n])) ++n;
+  auto taken = text.substr(0, n);
+  text.remove_prefix(n);
+  return taken;
+}
+
+}  // namespace
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  std::int64_t total = 0;
+  std::size_t next_unit = 0;
+  bool first = true;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    const auto whole = take(text, is_digit);
+    std::string_view fraction;
+    if (!text.empty() && text.front() == '.') {
+      text.remove_prefix(1);
+      fraction = take(text, is_digit);
+      if (fraction.empty()) return std::nullopt;
+    }
+    if (whole.empty() || whole.size() > 15 || fraction.size() > 3) return std::nullopt;
+
+    auto name = take(text, [](char c) { return !is_digit(c) && c != '.'; });
+    if (name.empty() && first && text.empty()) name = "s";
+    std::size_t unit = next_unit;
+    while (unit < units.size() && units[unit].name != name) ++unit;
+    if (unit == units.size()) return std::nullopt;
+    next_unit = unit + 1;
+
+    const auto ms = units[unit].ms;
+    std::int64_t value = 0;
+    for (char c : whole) value = value * 10 + (c - '0');
+    if (value > longest_ms / ms) return std::nullopt;
+    total += value * ms;
+    std::int64_t part = ms;
+    std::int64_t scale = 1;
+    std::int64_t digits = 0;
+    for (char c : fraction) {
+      digits = digits * 10 + (c - '0');
+      scale *= 10;
+    }
+    part *= digits;
+    if (part % scale != 0) return std::nullopt;
+    total += part / scale;
+    if (total > longest_ms) return std::nullopt;
+    first = false;
+  }
+  return Duration(total);
+}
+
+std::string format_duration(Duration duration) {
+  auto left = duration.count();
+  if (left == 0) return "0s";
+  std::string text;
+  for (const auto& unit : units) {
+    const auto n = left / unit.ms;
+    left %= unit.ms;
+    if (n > 0) text += std::to_string(n) + std::string(unit.name);
+  }
+  return text;
+}
+
+}  // namespace rlock::base

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <expected>
+#include <string>
+
+namespace rlock::base {
+
+/// What went wrong, as far as callers must tell it apart. Busy and not-the-owner are values of the
+/// calls that can meet them, not errors. Each code has its exit status in exit_status.hpp.
+enum class ErrorCode {
+  usage,          ///< the command line
+  configuration,  ///< a configuration file, a directory, a server of the wrong kind
+  unreachable,    ///< no answer: refused, broken, timed out; whether a request was carried out is unknown
+  unready,        ///< an answer, but the server cannot serve now: loading, out of memory, a replica
+  refused,        ///< authentication, ACL
+  interrupted,    ///< a signal arrived while waiting
+  cannot_start,   ///< the lock is held, but the command could not be started
+  internal,       ///< a reply that makes no sense, a system call that must not fail
+};
+
+struct Error {
+  ErrorCode code;
+  std::string message;  ///< one line without a final newline; never holds a password or token
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
+  return std::unexpected(Error{code, std::move(message)});
+}
+
+/// fail() with the text of errno behind the message.
+std::unexpected<Error> fail_errno(ErrorCode code, std::string message);
+
+}  // namespace rlock::base

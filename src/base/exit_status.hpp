@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace rlock::base {
+
+/// Exit statuses of rlock itself. The numbers of sysexits.h where it has one.
+enum ExitStatus : int {
+  exit_success = 0,
+  exit_free = 1,  ///< status --exit-code
+  exit_usage = 64,
+  exit_unavailable = 69,
+  exit_internal = 70,
+  exit_busy = 75,
+  exit_refused = 77,
+  exit_configuration = 78,
+  exit_lost = 79,
+  exit_cannot_start = 125,
+  exit_not_executable = 126,
+  exit_not_found = 127,
+  exit_signal_base = 128,
+};
+
+struct ExitRow {
+  std::string_view status;
+  std::string_view when;
+};
+
+/// The table that help and the manual print; the one place where the meanings stand.
+inline constexpr std::array exit_table{
+    ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it"},
+    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock"},
+    ExitRow{"1", "status --exit-code: KEY is free"},
+    ExitRow{"64", "usage"},
+    ExitRow{"69", "no server reached, or it cannot serve now; never mistaken for busy"},
+    ExitRow{"70", "internal error"},
+    ExitRow{"75", "busy: not obtained in time; --conflict-exit-code changes it"},
+    ExitRow{"77", "the server refused us: authentication or ACL"},
+    ExitRow{"78", "configuration"},
+    ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's"},
+    ExitRow{"125", "rlock failed after the lock was taken and before COMMAND ran"},
+    ExitRow{"126", "COMMAND was found but could not be executed"},
+    ExitRow{"127", "COMMAND was not found"},
+    ExitRow{"128+n", "signal n ended rlock while it waited; it has left the queue"},
+};
+
+/// The status that stands for an error. Interrupted has none of its own: 128 + the signal.
+constexpr int exit_status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::usage:
+      return exit_usage;
+    case ErrorCode::configuration:
+      return exit_configuration;
+    case ErrorCode::unreachable:
+    case ErrorCode::unready:
+      return exit_unavailable;
+    case ErrorCode::refused:
+      return exit_refused;
+    case ErrorCode::cannot_start:
+      return exit_cannot_start;
+    case ErrorCode::interrupted:
+      return exit_signal_base;
+    case ErrorCode::internal:
+      return exit_internal;
+  }
+  return exit_internal;
+}
+
+}  // namespace rlock::base

@@ -1,0 +1,51 @@
+#include "base/permit.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <new>
+
+namespace rlock::base {
+
+Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time) {
+  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return fail_errno(ErrorCode::internal, "mmap");
+  auto* shared = new (memory) Shared{until.time_since_epoch().count(), false, false};
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) {
+    ::munmap(memory, sizeof(Shared));
+    return fail_errno(ErrorCode::internal, "eventfd");
+  }
+  return Permit(shared, std::move(wake), grace, kill_time);
+}
+
+Permit::Permit(Permit&& other) noexcept
+    : shared_(std::exchange(other.shared_, nullptr)),
+      wake_(std::move(other.wake_)),
+      grace_(other.grace_),
+      kill_time_(other.kill_time_) {}
+
+Permit::~Permit() {
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+}
+
+Instant Permit::until() const { return Instant(Instant::duration(shared_->until.load())); }
+bool Permit::revoked() const { return shared_->revoked; }
+bool Permit::over() const { return shared_->over; }
+
+void Permit::extend(Instant until) {
+  const auto wanted = until.time_since_epoch().count();
+  auto current = shared_->until.load();
+  while (current < wanted && !shared_->until.compare_exchange_weak(current, wanted)) {
+  }
+}
+
+void Permit::revoke() {
+  shared_->revoked = true;
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void Permit::end() { shared_->over = true; }
+
+}  // namespace rlock::base

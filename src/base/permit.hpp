@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/fd.hpp"
+
+namespace rlock::base {
+
+/// The right to run, for as long as the lease is sure to last. The renewal thread extends or revokes it;
+/// the supervisor and the guard process, which know nothing of locks, enforce it. It lives in memory
+/// shared with the guard, so that the guard learns every new end without being woken, and so that
+/// nothing is left to be sent when rlock dies.
+///
+///     now ............ stop_at ......... kill_at ......... until
+///          run          |  TERM, grace   |  KILL, reap      |  the server may give the lock away
+class Permit {
+ public:
+  /// grace: between TERM and KILL. kill_time: what killing and reaping may take.
+  static Result<Permit> open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time);
+  Permit(Permit&& other) noexcept;
+  Permit& operator=(Permit&&) = delete;
+  ~Permit();
+
+  Instant until() const;
+  Instant stop_at() const { return until() - grace_ - kill_time_; }
+  Instant kill_at() const { return until() - kill_time_; }
+  std::chrono::nanoseconds grace() const { return grace_; }
+  std::chrono::nanoseconds kill_time() const { return kill_time_; }
+
+  bool revoked() const;
+  /// Whether COMMAND has ended, so that nothing is left to kill.
+  bool over() const;
+
+  /// Never moves the end back.
+  void extend(Instant until);
+  /// The lock is known to be lost. Makes wake_fd readable.
+  void revoke();
+  void end();
+
+  /// An eventfd, readable once revoked.
+  int wake_fd() const { return wake_.get(); }
+
+ private:
+  struct Shared {
+    std::atomic<Instant::rep> until;
+    std::atomic<bool> revoked;
+    std::atomic<bool> over;
+  };
+  Permit(Shared* shared, Fd wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
+      : shared_(shared), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
+
+  Shared* shared_;
+  Fd wake_;
+  std::chrono::nanoseconds grace_;
+  std::chrono::nanoseconds kill_time_;
+};
+
+}  // namespace rlock::base

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <poll.h>
+
+#include <span>
+
+#include "base/clock.hpp"
+
+namespace rlock::base {
+
+enum class Readiness { ready, timed_out, interrupted };
+
+/// How a thread waits for descriptors: the one thing that may break off a network wait early. The main
+/// thread's is broken by signals, the renewal thread's by the wish to stop it, the guard's by nothing.
+class Poller {
+ public:
+  virtual ~Poller() = default;
+
+  /// Waits until one of fds is ready (revents are set), `until`, or an interruption. An interruption
+  /// lasts: every later wait reports it at once.
+  virtual Readiness wait(std::span<pollfd> fds, Instant until) = 0;
+};
+
+/// Waits that nothing breaks off.
+class PlainPoller final : public Poller {
+ public:
+  Readiness wait(std::span<pollfd> fds, Instant until) override;
+};
+
+/// ppoll with `until` as a timeout, EINTR taken for "look again". Returns the number of ready fds, 0 when
+/// nothing happened, -1 for EINTR. mask may be null.
+int poll_until(std::span<pollfd> fds, Instant until, const sigset_t* mask);
+
+}  // namespace rlock::base

@@ -1,0 +1,85 @@
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace rlock::base {
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+// C1 controls; soft hyphen; zero width, direction and line separators; tags and variation selectors;
+// surrogates; what is not a character.
+constexpr std::array hidden{
+    Range{0x00, 0x1f},        Range{0x7f, 0x9f},     Range{0xad, 0xad},     Range{0x61c, 0x61c},
+    Range{0x180e, 0x180e},    Range{0x200b, 0x200f}, Range{0x2028, 0x202e}, Range{0x2060, 0x206f},
+    Range{0xd800, 0xf8ff},    Range{0xfeff, 0xfeff}, Range{0xfff0, 0xfffb}, Range{0xfffe, 0xffff},
+    Range{0xe0000, 0x10ffff},
+};
+
+// Length of the well-formed, printable character at the front of text; 0 where there is none.
+std::size_t printable_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  std::size_t length = 1;
+  char32_t code = lead;
+  char32_t smallest = 0;
+  if (lead >= 0xf0 && lead < 0xf8) {
+    length = 4, code = lead & 0x07U, smallest = 0x10000;
+  } else if (lead >= 0xe0) {
+    length = 3, code = lead & 0x0fU, smallest = 0x800;
+  } else if (lead >= 0xc0) {
+    length = 2, code = lead & 0x1fU, smallest = 0x80;
+  } else if (lead >= 0x80) {
+    return 0;
+  }
+  if (lead >= 0xf8 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+    code = (code << 6U) | (byte(i) & 0x3fU);
+  }
+  const bool is_hidden = std::ranges::any_of(hidden, [&](Range r) { return code >= r.first && code <= r.last; });
+  return code < smallest || is_hidden ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  static constexpr std::string_view hex = "0123456789abcdef";
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    if (const auto length = printable_length(text)) {
+      result += text.substr(0, length);
+      text.remove_prefix(length);
+    } else {
+      const auto byte = static_cast<unsigned char>(text.front());
+      result += "\\x";
+      result += hex[byte >> 4U];
+      result += hex[byte & 0x0fU];
+      text.remove_prefix(1);
+    }
+  }
+  return result;
+}
+
+bool has_control(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+std::string shell_quoted(std::string_view text) {
+  std::string result = "'";
+  for (char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+}  // namespace rlock::base

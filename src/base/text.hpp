@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rlock::base {
+
+/// Text that came from elsewhere, made safe to print on a terminal (R24): printable characters stay,
+/// UTF-8 ones too; control bytes, broken UTF-8, and the code points that hide or turn text around
+/// stand as `\xNN`, a byte at a time.
+std::string printable(std::string_view text);
+
+/// Whether text has a byte below 0x20 or 0x7f.
+bool has_control(std::string_view text);
+
+/// A name for a shell to read as one word: 'it''s'.
+std::string shell_quoted(std::string_view text);
+
+}  // namespace rlock::base
