@@ -1,0 +1,148 @@
+#include "redis/address.hpp"
+
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::string_view known_forms =
+    "write redis://[user[:password]@]host[:port][/db], unix:///path[?db=N] or local";
+
+template <class T>
+std::optional<T> number(std::string_view text, T most) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
+  return value;
+}
+
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+std::optional<std::string> unescape(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      result += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const auto high = hex_digit(text[i + 1]);
+    const auto low = hex_digit(text[i + 2]);
+    if (!high || !low) return std::nullopt;
+    result += static_cast<char>(*high * 16 + *low);
+    i += 2;
+  }
+  return result;
+}
+
+base::Result<void> read_credentials(std::string_view credentials, Address& address) {
+  const auto colon = credentials.find(':');
+  auto user = unescape(credentials.substr(0, colon));
+  if (!user) return fail(ErrorCode::usage, "has a broken % escape");
+  address.user = std::move(*user);
+  if (colon == std::string_view::npos) return {};
+  auto password = unescape(credentials.substr(colon + 1));
+  if (!password) return fail(ErrorCode::usage, "has a broken % escape");
+  address.password = std::move(*password);
+  return {};
+}
+
+base::Result<Address> parse_unix(std::string_view rest) {
+  Address address;
+  address.transport = Transport::unix_socket;
+  if (const auto at = rest.find("@/"); at != std::string_view::npos && !rest.starts_with('/')) {
+    if (auto read = read_credentials(rest.substr(0, at), address); !read) return std::unexpected(read.error());
+    rest.remove_prefix(at + 1);
+  }
+  std::string_view query;
+  if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
+    query = rest.substr(mark + 1);
+    rest = rest.substr(0, mark);
+    if (!query.starts_with("db=")) return fail(ErrorCode::usage, "has a query other than ?db=N");
+    const auto database = number<int>(query.substr(3), 1'000'000);
+    if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
+    address.database = *database;
+  }
+  auto path = unescape(rest);
+  if (!path || !path->starts_with('/')) return fail(ErrorCode::usage, "needs an absolute path: unix:///path");
+  if (path->find('\0') != std::string::npos) return fail(ErrorCode::usage, "has a NUL in its path");
+  if (path->size() > 107) return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
+  address.path = *path;
+  return address;
+}
+
+base::Result<Address> parse_tcp(std::string_view rest) {
+  Address address;
+  // A password may hold an unescaped '@', a host cannot.
+  const auto authority = rest.substr(0, rest.find_first_of("/?"));
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+    if (auto read = read_credentials(rest.substr(0, at), address); !read) return std::unexpected(read.error());
+    rest.remove_prefix(at + 1);
+  }
+  if (const auto slash = rest.find('/'); slash != std::string_view::npos) {
+    const auto text = rest.substr(slash + 1);
+    const auto database = text.empty() ? std::optional(0) : number<int>(text, 1'000'000);
+    if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
+    address.database = *database;
+    rest = rest.substr(0, slash);
+  }
+  if (rest.find('?') != std::string_view::npos) return fail(ErrorCode::usage, "takes no ?query");
+  std::string_view port;
+  if (rest.starts_with('[')) {
+    const auto close = rest.find(']');
+    if (close == std::string_view::npos) return fail(ErrorCode::usage, "has an IPv6 address without its ]");
+    address.host = rest.substr(1, close - 1);
+    rest.remove_prefix(close + 1);
+    if (!rest.empty() && !rest.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
+    port = rest.empty() ? std::string_view("6379") : rest.substr(1);
+  } else {
+    const auto colon = rest.find(':');
+    address.host = rest.substr(0, colon);
+    port = colon == std::string_view::npos ? std::string_view("6379") : rest.substr(colon + 1);
+  }
+  if (address.host.empty()) return fail(ErrorCode::usage, "names no host");
+  if (base::has_control(address.host)) return fail(ErrorCode::usage, "has a control character in its host");
+  const auto parsed = number<unsigned>(port, 65535);
+  if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
+  address.port = static_cast<std::uint16_t>(*parsed);
+  return address;
+}
+
+}  // namespace
+
+base::Result<Address> Address::parse(std::string_view url) {
+  constexpr std::string_view tcp = "redis://";
+  constexpr std::string_view socket = "unix://";
+  if (url == "local") {
+    Address address;
+    address.transport = Transport::unix_socket;
+    address.is_local = true;
+    return address;
+  }
+  if (url.starts_with(tcp)) return parse_tcp(url.substr(tcp.size()));
+  if (url.starts_with(socket)) return parse_unix(url.substr(socket.size()));
+  return fail(ErrorCode::usage, "is none that rlock knows; " + std::string(known_forms));
+}
+
+std::string Address::display() const {
+  if (is_local) return "local";
+  const auto who = user.empty() ? std::string() : user + "@";
+  if (transport == Transport::unix_socket) {
+    return "unix://" + who + path + (database != 0 ? "?db=" + std::to_string(database) : "");
+  }
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return "redis://" + who + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+         (database != 0 ? "/" + std::to_string(database) : "");
+}
+
+}  // namespace rlock::redis

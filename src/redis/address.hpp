@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace rlock::redis {
+
+enum class Transport { tcp, unix_socket };
+
+/// Where a server is and how to enter it. Its password is in nothing that display() returns.
+struct Address {
+  Transport transport = Transport::tcp;
+  std::string host = "127.0.0.1";  ///< tcp
+  std::uint16_t port = 6379;       ///< tcp
+  std::string path;                ///< unix_socket
+  std::string user;                ///< empty: the default user
+  std::optional<std::string> password;
+  int database = 0;
+  bool is_local = false;  ///< the private server of this machine; path is known once it runs
+
+  /// Reads `redis://[user[:password]@]host[:port][/db]`, `unix:///path[?db=N]` and `local`; percent
+  /// escapes are undone. A failure names what is wrong with the URL, but not its user or password.
+  static base::Result<Address> parse(std::string_view url);
+
+  /// The URL without its password.
+  std::string display() const;
+};
+
+}  // namespace rlock::redis

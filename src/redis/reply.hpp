@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace rlock::redis {
+
+/// One reply of a server, as a value.
+struct Reply {
+  enum class Kind { nil, integer, text, array, push, error };
+
+  Kind kind = Kind::nil;
+  std::int64_t integer = 0;
+  std::string text;  ///< bulk and simple strings, errors
+  std::vector<Reply> items;
+
+  bool is_error() const { return kind == Kind::error; }
+  /// First word of an error: NOSCRIPT, OOM, ERR…; also where Redis 6.2 wraps the error of a command
+  /// that a script made.
+  std::string_view error_code() const;
+};
+
+/// What an error reply means for the caller.
+base::Error error_of(const Reply& reply, std::string_view server);
+
+}  // namespace rlock::redis

@@ -1,0 +1,106 @@
+#include "redis/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/local_server.hpp"
+
+namespace rlock::redis {
+
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+
+Instant Session::bounded(Instant until) const { return std::min(until, base::BootClock::now() + timeout_); }
+
+template <class T>
+Result<T> Session::dropped(base::Error error) {
+  connection_.reset();
+  return std::unexpected(std::move(error));
+}
+
+Result<void> Session::connect(Instant until, base::Poller& poller) {
+  pushes_.clear();
+  if (address_.is_local && address_.path.empty()) {
+    auto path = local_socket();
+    if (!path) return std::unexpected(path.error());
+    address_.path = *path;
+  }
+  // What worked last time first, so that a dead resolver takes no lock away; a fresh look every other
+  // time, because names move.
+  if (resolved_.empty() || resolve_anew_) {
+    auto addresses = resolve(address_, until, poller);
+    if (!addresses) {
+      resolve_anew_ = false;
+      return std::unexpected(addresses.error());
+    }
+    resolved_ = std::move(*addresses);
+  }
+  auto connection = Connection::open(resolved_, name_, until, poller);
+  if (!connection && address_.is_local && on_demand_ == OnDemand::start &&
+      connection.error().code == ErrorCode::unreachable) {
+    if (auto started = start_local_server(address_.path, poller); !started) return started;
+    connection = Connection::open(resolved_, name_, bounded(base::never), poller);
+  }
+  resolve_anew_ = !connection && !resolve_anew_;
+  if (!connection) return std::unexpected(connection.error());
+  connection_ = std::move(*connection);
+  return {};
+}
+
+Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
+  until = bounded(until);
+  std::vector<Command> prelude;
+  if (!connection_) {
+    if (auto connected = connect(until, poller); !connected) return connected;
+    if (address_.password) {
+      prelude.push_back(address_.user.empty() ? Command{"AUTH", *address_.password}
+                                              : Command{"AUTH", address_.user, *address_.password});
+    }
+    if (address_.database != 0) prelude.push_back({"SELECT", std::to_string(address_.database)});
+  }
+  for (const auto& command : prelude) connection_->append(command);
+  for (const auto& command : commands) connection_->append(command);
+  sent_at_ = base::BootClock::now();
+  if (auto sent = connection_->send(until, poller); !sent) return dropped<void>(sent.error());
+
+  std::optional<base::Error> refusal;
+  for (std::size_t i = 0; i < prelude.size(); ++i) {
+    auto reply = next(until, poller);
+    if (!reply) return std::unexpected(reply.error());
+    if (reply->is_error() && !refusal) refusal = error_of(*reply, name_);
+  }
+  if (!refusal) return {};
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (auto reply = next(until, poller); !reply) break;
+  }
+  return std::unexpected(*refusal);
+}
+
+Result<Reply> Session::next(Instant until, base::Poller& poller) {
+  auto reply = connection_->next(bounded(until), poller);
+  if (!reply) return dropped<Reply>(reply.error());
+  return reply;
+}
+
+Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller) {
+  until = bounded(until);
+  if (auto sent = send(commands, until, poller); !sent) return std::unexpected(sent.error());
+  std::vector<Reply> replies;
+  while (replies.size() < commands.size()) {
+    auto reply = next(until, poller);
+    if (!reply) return std::unexpected(reply.error());
+    (reply->kind == Reply::Kind::push ? pushes_ : replies).push_back(std::move(*reply));
+  }
+  return replies;
+}
+
+Result<std::vector<Reply>> Session::pushes() {
+  auto result = std::exchange(pushes_, {});
+  auto fresh = connection_->drain();
+  if (!fresh) return dropped<std::vector<Reply>>(fresh.error());
+  std::ranges::move(*fresh, std::back_inserter(result));
+  return result;
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/poller.hpp"
+#include "redis/address.hpp"
+#include "redis/connection.hpp"
+
+namespace rlock::redis {
+
+/// Whether a `local` server that is not there is started.
+enum class OnDemand { start, leave };
+
+/// A server, and the connection to it that is made when needed and made anew after a failure. What
+/// authentication and database need travels in one flight with the first commands.
+class Session {
+ public:
+  /// timeout bounds connecting, and waiting for the replies of a flight.
+  Session(Address address, base::Duration timeout, OnDemand on_demand)
+      : address_(std::move(address)), name_(address_.display()), timeout_(timeout), on_demand_(on_demand) {}
+
+  /// Sends the commands together and returns their replies in order; error replies are values. Pushes
+  /// that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is
+  /// gone, and nobody knows which commands were carried out. Where authentication fails (refused,
+  /// configuration) the commands behind it may have been carried out as the default user all the same,
+  /// and the connection stays, so that the caller can undo them.
+  base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller);
+
+  /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
+  base::Result<Reply> next(base::Instant until, base::Poller& poller);
+  /// Sends commands without reading any reply but those of authentication.
+  base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller);
+
+  /// What was pushed up to now. Call it when fd() is readable.
+  base::Result<std::vector<Reply>> pushes();
+
+  /// From here on a `local` server that is not there is not started: in the midst of a run its loss is the
+  /// loss of every lock on it.
+  void never_start() { on_demand_ = OnDemand::leave; }
+
+  void close() { connection_.reset(); }
+  bool is_open() const { return connection_.has_value(); }
+  int fd() const { return connection_ ? connection_->fd() : -1; }
+  /// When the last flight's first byte was about to be sent: where a lease counts from (R3).
+  base::Instant sent_at() const { return sent_at_; }
+  /// For messages; holds no password.
+  const std::string& name() const { return name_; }
+  const Address& address() const { return address_; }
+
+ private:
+  base::Result<void> connect(base::Instant until, base::Poller& poller);
+  base::Instant bounded(base::Instant until) const;
+  template <class T>
+  base::Result<T> dropped(base::Error error);
+
+  Address address_;
+  std::string name_;
+  base::Duration timeout_;
+  OnDemand on_demand_;
+  std::optional<Connection> connection_;
+  std::vector<SocketAddress> resolved_;  ///< of the last connection that worked
+  bool resolve_anew_ = false;
+  std::vector<Reply> pushes_;
+  base::Instant sent_at_{};
+};
+
+}  // namespace rlock::redis
