@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lock/client.hpp"
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+
+struct Lease {
+  std::string token;
+  std::uint64_t fence = 0;
+  base::Instant sent_at{};  ///< the lease counts from here
+};
+
+/// One attempt to get a lock, from the first enter to the lease or to having left the queue. The first
+/// enter does not queue: most jobs are served by that one round trip.
+class Acquisition {
+ public:
+  Acquisition(Client& client, std::string token, LeaseTerms terms, Who who, base::Poller& poller)
+      : client_(client), token_(std::move(token)), terms_(terms), who_(std::move(who)), poller_(poller) {}
+
+  /// nullopt: busy until `wait` had passed (zero: at once; nullopt: never). Fails with interrupted when a
+  /// signal came. Whatever it returns but a lease, the queue is left, and a lease that the server may have
+  /// granted unheard is given back, as far as the server can be reached.
+  base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait);
+
+  /// The holder that was met last, for messages.
+  const std::optional<NotHeld>& met() const { return met_; }
+
+ private:
+  base::Result<std::optional<Lease>> attempt(std::optional<base::Duration> wait);
+  base::Result<std::optional<Lease>> queue_up(base::Instant give_up);
+  base::Result<std::optional<Lease>> step(Entered entered);
+  base::Result<Entered> ask(base::Instant give_up);
+  base::Result<bool> wait_for_turn(base::Instant give_up);
+  base::Instant next_look() const;
+  void tell_of(const NotHeld& lock) const;
+  void abandon();
+
+  Client& client_;
+  std::string token_;
+  LeaseTerms terms_;
+  Who who_;
+  base::Poller& poller_;
+  std::optional<NotHeld> met_;
+  std::int64_t ticket_ = 0;
+  Wake wake_ = Wake::push;
+  base::Instant heard_{};  ///< when the server last answered
+  int too_late_ = 0;       ///< grants that were over when they arrived
+};
+
+}  // namespace rlock::lock

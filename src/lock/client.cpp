@@ -1,0 +1,200 @@
+#include "lock/client.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace rlock::lock {
+
+using base::ErrorCode;
+using base::fail;
+using base::Instant;
+using base::Result;
+using redis::Command;
+using redis::Reply;
+
+namespace {
+
+constexpr base::Duration least_spent{10'000};
+
+std::int64_t integer_at(const Reply& reply, std::size_t i) { return reply.items[i].integer; }
+
+std::optional<base::Duration> ttl_of(std::int64_t pttl) {
+  return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
+}
+
+std::vector<std::string> enter_arguments(const std::string& token, base::Duration ttl,
+                                         std::optional<std::int64_t> ticket, Wake wake, const Who& who) {
+  return {token, std::to_string(ttl.count()), ticket ? std::to_string(*ticket) : "", wake == Wake::push ? "s" : "p",
+          who.encode()};
+}
+
+}  // namespace
+
+Command Client::command(std::string_view verb, std::string_view script, const std::string& token,
+                        const std::vector<std::string>& arguments) const {
+  Command command{std::string(verb), std::string(script), "5",          names_.lock,
+                  names_.queue,      names_.info,         names_.fence, names_.spent(token)};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::unexpected<base::Error> Client::nonsense() const {
+  return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
+}
+
+Result<Reply> Client::run(const Script& script, const std::string& token, std::vector<std::string> arguments,
+                          Instant until, base::Poller& poller) {
+  for (const auto& request :
+       {command("EVALSHA", script.sha1, token, arguments), command("EVAL", script.text, token, arguments)}) {
+    auto replies = session_.flight({&request, 1}, until, poller);
+    if (!replies) return std::unexpected(replies.error());
+    auto& reply = replies->front();
+    if (!reply.is_error()) return std::move(reply);
+    if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
+  }
+  return nonsense();
+}
+
+Result<Entered> Client::read_entered(const Reply& reply) const {
+  const auto& items = reply.items;
+  if (items.size() == 2 && integer_at(reply, 0) == 1) {
+    return Held{static_cast<std::uint64_t>(integer_at(reply, 1)), session_.sent_at()};
+  }
+  if (items.size() == 6 && integer_at(reply, 0) == 0) {
+    return NotHeld{integer_at(reply, 1), integer_at(reply, 2), ttl_of(integer_at(reply, 3)), integer_at(reply, 4) == 0,
+                   Record::decode(items[5].text)};
+  }
+  if (items.size() == 1 && integer_at(reply, 0) == -1) return Spent{};
+  return nonsense();
+}
+
+Result<Entered> Client::enter(const std::string& token, base::Duration ttl, std::optional<std::int64_t> ticket,
+                              Wake wake, const Who& who, Instant until, base::Poller& poller) {
+  auto reply = run(enter_script, token, enter_arguments(token, ttl, ticket, wake, who), until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  return read_entered(*reply);
+}
+
+Result<Entered> Client::enter_subscribed(const std::string& token, base::Duration ttl, std::int64_t ticket, Wake& wake,
+                                         const Who& who, Instant until, base::Poller& poller) {
+  wake = Wake::push;
+  // In this order: a waiter without a subscriber counts as dead.
+  const std::vector<Command> flight{
+      {"HELLO", "3"},
+      {"SUBSCRIBE", names_.channel(token)},
+      command("EVALSHA", enter_script.sha1, token, enter_arguments(token, ttl, ticket, wake, who))};
+  if (auto sent = session_.send(flight, until, poller); !sent) return std::unexpected(sent.error());
+  auto hello = session_.next(until, poller);
+  if (!hello) return std::unexpected(hello.error());
+  auto subscribed = session_.next(until, poller);
+  if (!subscribed) return std::unexpected(subscribed.error());
+  if (hello->is_error() || subscribed->is_error()) {
+    // What the refused subscription left of the connection is of no use.
+    session_.close();
+    wake = Wake::poll;
+    return enter(token, ttl, ticket, wake, who, until, poller);
+  }
+  auto reply = session_.next(until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->is_error()) {
+    if (reply->error_code() == "NOSCRIPT") return enter(token, ttl, ticket, wake, who, until, poller);
+    return std::unexpected(redis::error_of(*reply, session_.name()));
+  }
+  return read_entered(*reply);
+}
+
+Result<Renewed> Client::renew(const std::string& token, base::Duration ttl, Instant until, base::Poller& poller) {
+  auto reply = run(renew_script, token, {token, std::to_string(ttl.count())}, until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  const auto& items = reply->items;
+  if (items.size() == 2 && integer_at(*reply, 0) == 1) {
+    return Renewed{RenewOutcome::renewed, static_cast<std::uint64_t>(integer_at(*reply, 1))};
+  }
+  if (items.size() != 1) return nonsense();
+  return Renewed{integer_at(*reply, 0) == 0 ? RenewOutcome::not_owner : RenewOutcome::absent};
+}
+
+Result<Released> Client::leave(const std::string& token, base::Duration ttl, Force force, Instant until,
+                               base::Poller& poller) {
+  const auto spent = std::to_string(std::max(ttl, least_spent).count());
+  auto reply = run(leave_script, token, {token, spent, force == Force::yes ? "1" : ""}, until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->items.size() != 2) return nonsense();
+  auto holder = Record::decode(reply->items[1].text);
+  switch (integer_at(*reply, 0)) {
+    case 1:
+      return Released{ReleaseOutcome::released, std::move(holder)};
+    case 0:
+      return Released{ReleaseOutcome::not_owner, std::nullopt};
+    case -1:
+      return Released{ReleaseOutcome::absent, std::nullopt};
+    default:
+      return nonsense();
+  }
+}
+
+Result<Inspection> Client::inspect(std::int64_t most_waiters, Instant until, base::Poller& poller) {
+  auto reply = run(inspect_script, "", {std::to_string(most_waiters)}, until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  const auto& items = reply->items;
+  if (items.size() != 6) return nonsense();
+  Inspection result;
+  if (items[0].text == "held") {
+    result.state = Inspection::State::held;
+  } else if (items[0].text == "foreign") {
+    result.state = Inspection::State::foreign;
+  } else if (items[0].text != "free") {
+    return nonsense();
+  }
+  result.holder = Record::decode(items[1].text);
+  result.ttl_left = ttl_of(items[2].integer);
+  result.now_us = items[3].integer;
+  result.waiting = items[4].integer;
+  const auto& waiters = items[5].items;
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+    result.waiters.push_back({std::stoll("0" + waiters[i].text), Record::decode(waiters[i + 1].text)});
+  }
+  return result;
+}
+
+Result<void> Client::watch(Instant until, base::Poller& poller) {
+  const std::vector<Command> flight{{"HELLO", "3"}, {"CLIENT", "TRACKING", "ON", "NOLOOP"}};
+  if (auto replies = session_.flight(flight, until, poller); !replies) return std::unexpected(replies.error());
+  return {};
+}
+
+Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix, base::Poller& poller) {
+  // A lock that an rlock holds or waits for has its info key; a foreign one only its own, which tells
+  // locks from other data by the prefix alone.
+  std::vector<std::string> patterns{"rlock:i:*"};
+  if (!prefix.empty()) {
+    std::string escaped;
+    for (char c : prefix) {
+      if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) escaped += '\\';
+      escaped += c;
+    }
+    patterns.push_back(escaped + "*");
+  }
+  std::set<std::string> keys;
+  for (const auto& pattern : patterns) {
+    std::string cursor = "0";
+    do {
+      const Command scan{"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"};
+      auto replies = session.flight({&scan, 1}, base::never, poller);
+      if (!replies) return std::unexpected(replies.error());
+      const auto& reply = replies->front();
+      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session.name()));
+      if (reply.items.size() != 2) return fail(ErrorCode::internal, session.name() + ": SCAN makes no sense");
+      cursor = reply.items[0].text;
+      for (const auto& item : reply.items[1].items) {
+        auto lock = lock_of_side_key(item.text);
+        if (lock.empty() && !is_side_key(item.text)) lock = item.text;
+        if (!lock.empty() && lock.starts_with(prefix)) keys.insert(lock.substr(prefix.size()));
+      }
+    } while (cursor != "0");
+  }
+  keys.erase("");
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lock/names.hpp"
+#include "lock/scripts.hpp"
+#include "lock/who.hpp"
+#include "redis/session.hpp"
+
+namespace rlock::lock {
+
+/// enter: the lock is ours.
+struct Held {
+  std::uint64_t fence = 0;
+  base::Instant sent_at{};  ///< before the request: the lease counts from here
+};
+
+/// enter: somebody else's.
+struct NotHeld {
+  std::int64_t ticket = 0;                   ///< server microseconds; 0 when not queued
+  std::int64_t rank = -1;                    ///< from 0; -1 when not queued
+  std::optional<base::Duration> holder_ttl;  ///< nullopt: the holder's lease has no end
+  bool holder_is_foreign = false;            ///< it will wake nobody when it releases
+  std::optional<Record> holder;
+};
+
+/// enter: this token has left before, and never comes back.
+struct Spent {};
+
+using Entered = std::variant<Held, NotHeld, Spent>;
+
+enum class RenewOutcome { renewed, not_owner, absent };
+enum class ReleaseOutcome { released, not_owner, absent };
+enum class Force { no, yes };
+enum class Wake { push, poll };
+
+struct Renewed {
+  RenewOutcome outcome;
+  std::uint64_t fence = 0;
+};
+
+struct Released {
+  ReleaseOutcome outcome;
+  std::optional<Record> holder;  ///< who held it
+};
+
+/// One lock as inspect sees it.
+struct Inspection {
+  enum class State { free, held, foreign };
+  struct Waiter {
+    std::int64_t ticket = 0;
+    std::optional<Record> record;
+  };
+  State state = State::free;
+  std::optional<Record> holder;
+  std::optional<base::Duration> ttl_left;  ///< nullopt: free, or without end
+  std::int64_t now_us = 0;                 ///< server time
+  std::int64_t waiting = 0;
+  std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
+};
+
+/// The protocol of one lock on one server: each method is one script, one round trip (two while the
+/// server has not cached the script). `until` bounds each; an unreachable leaves it unknown whether the
+/// step was taken, and every step may be repeated.
+class Client {
+ public:
+  Client(redis::Session session, std::string_view wire_key) : session_(std::move(session)), names_(wire_key) {}
+
+  /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
+  base::Result<Entered> enter(const std::string& token, base::Duration ttl, std::optional<std::int64_t> ticket,
+                              Wake wake, const Who& who, base::Instant until, base::Poller& poller);
+
+  /// enter behind a subscription to the token's wake-ups, in one flight. Falls back to Wake::poll, which
+  /// `wake` then says, where the server speaks no RESP3 or denies the channel.
+  base::Result<Entered> enter_subscribed(const std::string& token, base::Duration ttl, std::int64_t ticket, Wake& wake,
+                                         const Who& who, base::Instant until, base::Poller& poller);
+
+  /// renew; the first one on a connection also asks the server to tell when the lock is touched.
+  base::Result<Renewed> renew(const std::string& token, base::Duration ttl, base::Instant until, base::Poller& poller);
+
+  /// The token is void afterwards for `ttl` at least: a late enter of it cannot bring the lease back.
+  base::Result<Released> leave(const std::string& token, base::Duration ttl, Force force, base::Instant until,
+                               base::Poller& poller);
+
+  base::Result<Inspection> inspect(std::int64_t most_waiters, base::Instant until, base::Poller& poller);
+
+  /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing
+  /// is lost: the next renewal finds out.
+  base::Result<void> watch(base::Instant until, base::Poller& poller);
+
+  redis::Session& session() { return session_; }
+  const Names& names() const { return names_; }
+
+ private:
+  base::Result<redis::Reply> run(const Script& script, const std::string& token, std::vector<std::string> arguments,
+                                 base::Instant until, base::Poller& poller);
+  redis::Command command(std::string_view verb, std::string_view script, const std::string& token,
+                         const std::vector<std::string>& arguments) const;
+  base::Result<Entered> read_entered(const redis::Reply& reply) const;
+  std::unexpected<base::Error> nonsense() const;
+
+  redis::Session session_;
+  Names names_;
+};
+
+/// Every lock on the server whose name begins with prefix: the names without it, sorted.
+base::Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix,
+                                                  base::Poller& poller);
+
+}  // namespace rlock::lock

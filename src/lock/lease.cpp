@@ -1,0 +1,58 @@
+#include "lock/lease.hpp"
+
+#include <algorithm>
+
+#include "base/duration.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::Duration;
+using std::chrono::nanoseconds;
+
+namespace {
+
+constexpr nanoseconds default_grace = 5s;
+constexpr nanoseconds longest_kill_time = 1s;
+
+LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after) {
+  const nanoseconds third = nanoseconds(ttl) / 3;
+  return {ttl, kill_after ? nanoseconds(*kill_after) : std::min(default_grace, third),
+          std::min(longest_kill_time, nanoseconds(ttl) / 10)};
+}
+
+// What must fit before TERM: with renewal, its first third and then two tries.
+bool has_room(const LeaseTerms& terms, Renewing renewing) {
+  const auto before_term = terms.usable() - terms.grace - terms.kill_time;
+  const auto a_try = std::max<nanoseconds>(nanoseconds(terms.ttl) / 20, 5ms);
+  return before_term >= (renewing == Renewing::yes ? nanoseconds(terms.ttl) / 3 + 2 * a_try : a_try);
+}
+
+}  // namespace
+
+nanoseconds LeaseTerms::usable() const {
+  const nanoseconds whole = ttl;
+  const nanoseconds slack = ttl < 2s ? 2ms + whole / 100 : nanoseconds(50ms);
+  return whole - whole / 100 - slack;
+}
+
+nanoseconds LeaseTerms::retry_pause() const { return std::clamp<nanoseconds>(nanoseconds(ttl) / 100, 2ms, 250ms); }
+
+base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> kill_after, Renewing renewing) {
+  const auto terms = terms_for(ttl, kill_after);
+  if (has_room(terms, renewing)) return terms;
+  auto low = ttl.count();
+  auto high = ttl.count();
+  while (!has_room(terms_for(Duration(high), kill_after), renewing)) high *= 2;
+  while (high - low > 1) {
+    const auto middle = low + (high - low) / 2;
+    (has_room(terms_for(Duration(middle), kill_after), renewing) ? high : low) = middle;
+  }
+  return base::fail(base::ErrorCode::usage,
+                    "--ttl " + base::format_duration(ttl) +
+                        " leaves no room to renew and then to kill after --kill-after " +
+                        base::format_duration(std::chrono::duration_cast<Duration>(terms.grace)) + "; at least --ttl " +
+                        base::format_duration(Duration(high)) + " does");
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace rlock::lock {
+
+enum class Renewing { yes, no };
+
+/// The arithmetic of a lease: how long the answer "yours for ttl", given to a request sent at s, is sure
+/// to hold. All of it is here.
+///
+///   D = s + ttl * (1 - 1 %) - slack    clocks may run 1 % apart
+///   slack = 50 ms; below a ttl of 2 s, 2 ms + 1 % of the ttl
+///   G (grace) = kill-after;  K (kill time) = 1 s, at most ttl / 10
+struct LeaseTerms {
+  base::Duration ttl{};
+  std::chrono::nanoseconds grace{};
+  std::chrono::nanoseconds kill_time{};
+
+  /// kill_after: what the user asked for; without it 5 s, at most a third of the ttl. Fails (usage) when
+  /// grace and kill time leave no room for the lease to be renewed after a first try failed, and names
+  /// the smallest ttl that has room.
+  static base::Result<LeaseTerms> make(base::Duration ttl, std::optional<base::Duration> kill_after, Renewing renewing);
+
+  /// D, for a request about to be sent at `sent`.
+  base::Instant deadline(base::Instant sent) const { return sent + usable(); }
+  /// When to ask again after a request sent at `sent` was granted.
+  base::Instant renew_at(base::Instant sent) const { return sent + ttl / 3; }
+  /// Between two tries while the server does not answer.
+  std::chrono::nanoseconds retry_pause() const;
+
+  std::chrono::nanoseconds usable() const;
+};
+
+/// The least ttl that is accepted at all.
+inline constexpr base::Duration least_ttl{100};
+
+}  // namespace rlock::lock

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rlock::lock {
+
+/// The names under which one lock stands on the server. Side keys carry the lock's name as hash tag, so
+/// that a Cluster keeps them in its slot. A name that brings a tag of its own ("a{b}c", tag b) is written
+/// bare behind a second colon: inside another pair of braces its tag would be a different one.
+struct Names {
+  explicit Names(std::string_view wire_key);
+
+  std::string lock;  ///< prefix + KEY
+  std::string queue;
+  std::string info;
+  std::string fence;
+
+  std::string spent(std::string_view token) const;
+  std::string channel(std::string_view token) const;
+
+ private:
+  std::string tag_;
+};
+
+/// Whether a key is one of the side keys above, of any lock.
+bool is_side_key(std::string_view name);
+
+/// The lock that a side key (queue or info) belongs to; empty when name is none.
+std::string lock_of_side_key(std::string_view name);
+
+}  // namespace rlock::lock

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <thread>
+
+#include "base/fd.hpp"
+#include "base/permit.hpp"
+#include "lock/client.hpp"
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+
+/// Keeps a lease alive from a thread of its own, the only one that talks to the server while the command
+/// runs. It extends the permit with each renewal and revokes it when the server says that the token is
+/// not the holder's. "No answer" is not lost: it tries again until the supervisor acts on the permit.
+class Renewal {
+ public:
+  /// sent_at: when the request that got the lease was sent.
+  Renewal(Client& client, std::string token, LeaseTerms terms, base::Instant sent_at, base::Permit& permit)
+      : client_(client), token_(std::move(token)), terms_(terms), sent_at_(sent_at), permit_(permit) {}
+  Renewal(const Renewal&) = delete;
+  Renewal& operator=(const Renewal&) = delete;
+  ~Renewal() { stop(); }
+
+  /// Starts the thread. Every signal is blocked in it.
+  void start();
+  /// Renew now: after a stop nobody knows what became of the lease. Safe to call at any time.
+  void check_now();
+  /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the
+  /// client is the caller's, and no renewal comes after (R10).
+  void stop();
+
+ private:
+  class StopPoller;
+  enum class Went { on, over };
+  void keep_alive();
+  Went renew_once(StopPoller& poller, base::Instant& next);
+  void sleep(StopPoller& poller, base::Instant until);
+
+  Client& client_;
+  std::string token_;
+  LeaseTerms terms_;
+  base::Instant sent_at_;
+  base::Permit& permit_;
+  base::Fd stop_;
+  base::Fd nudge_;
+  bool watching_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rlock::lock

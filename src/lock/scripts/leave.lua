@@ -1,0 +1,30 @@
+-- leave: compare and delete, or step out of the queue; then hand the free lock to the next waiter.
+--
+-- ARGV[1] token
+-- ARGV[2] spent   milliseconds for which later commands of this token are void
+-- ARGV[3] force   '1': release whoever holds it; else ''
+--
+-- Returns {1, record}   released; record of who held it, '' when not known
+--         {0, ''}       somebody else holds it; nothing of theirs was touched
+--         {-1, ''}      nobody holds it
+--
+-- The deletes come first: a script that has written something may go on when the server is out
+-- of memory, so a release works then too.
+
+local token, spent_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
+
+local holder = holder_of_lock()
+local mine = holder and (force or holder == token)
+local owner = force and holder or token
+local record = mine and owner ~= FOREIGN and redis.call('HGET', info, owner)
+
+if mine then redis.call('DEL', lock) end
+redis.call('ZREM', queue, token)
+if owner ~= FOREIGN then redis.call('HDEL', info, owner) end
+redis.pcall('SET', spent, '', 'PX', spent_ms)
+
+if mine or not holder then
+  local first = first_waiter(false)
+  if first then hand_off(first) end
+end
+return {mine and 1 or holder and 0 or -1, record or ''}

@@ -1,0 +1,17 @@
+-- renew: let the holder's lease run for at least ttl from now.
+--
+-- ARGV[1] token
+-- ARGV[2] ttl     milliseconds; a lease is never shortened
+--
+-- Returns {1, fence}   renewed; fence 0 when no record of it is left
+--         {0}          somebody else holds it
+--         {-1}         nobody holds it
+
+local token, ttl = ARGV[1], tonumber(ARGV[2])
+
+local holder = holder_of_lock()
+if holder ~= token then return {holder and 0 or -1} end
+keep(lock, ttl)
+keep(info, ttl + QUEUE_MS)
+local _, _, _, fence = record_of(token)
+return {1, fence or 0}

@@ -1,0 +1,78 @@
+#include "lock/who.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+
+namespace rlock::lock {
+namespace {
+
+constexpr std::size_t longest_command = 500;
+
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+template <class T>
+T number(std::string_view word) {
+  T value{};
+  std::from_chars(word.data(), word.data() + word.size(), value);
+  return value;
+}
+
+std::string one_word(std::string text) {
+  std::ranges::replace(text, ' ', '_');
+  return text.empty() ? "?" : text;
+}
+
+// From the environment: asking the user database would open files or a network for each short job.
+std::string user_name() {
+  for (const char* variable : {"USER", "LOGNAME"}) {
+    if (const char* name = std::getenv(variable); name != nullptr && *name != '\0') return name;
+  }
+  return ::geteuid() == 0 ? "root" : "uid:" + std::to_string(::geteuid());
+}
+
+}  // namespace
+
+Who Who::describe(pid_t pid, std::string command) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  if (command.size() > longest_command) command.resize(longest_command);
+  return {host.data(), pid, user_name(), std::move(command)};
+}
+
+std::string Who::summary() const { return user + "@" + host + " pid " + std::to_string(pid); }
+
+std::string Who::encode() const {
+  return std::to_string(pid) + " " + one_word(host) + " " + one_word(user) + " " + command;
+}
+
+Who Who::decode(std::string_view text) {
+  Who who;
+  who.pid = number<pid_t>(take_word(text));
+  who.host = take_word(text);
+  who.user = take_word(text);
+  who.command = text;
+  return who;
+}
+
+std::optional<Record> Record::decode(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  take_word(text);  // how it is woken
+  take_word(text);  // when it was last seen
+  Record record;
+  record.since_us = number<std::int64_t>(take_word(text));
+  record.fence = number<std::uint64_t>(take_word(text));
+  record.who = Who::decode(text);
+  return record;
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rlock::lock {
+
+/// Who holds or waits, for status. Comes from other hosts: escape it before it reaches a terminal.
+struct Who {
+  std::string host;
+  pid_t pid = 0;
+  std::string user;
+  std::string command;  ///< empty unless its user asked for it to be shown
+
+  /// This host and user; pid is whose life the lock belongs to.
+  static Who describe(pid_t pid, std::string command);
+
+  /// "user@host pid 12", raw.
+  std::string summary() const;
+
+  /// "PID HOST USER COMMAND": readable in redis-cli, and decode() undoes it.
+  std::string encode() const;
+  static Who decode(std::string_view text);
+};
+
+/// A record of the info hash; see common.lua.
+struct Record {
+  std::int64_t since_us = 0;  ///< server microseconds
+  std::uint64_t fence = 0;    ///< 0 for a waiter
+  Who who;
+
+  static std::optional<Record> decode(std::string_view text);
+};
+
+}  // namespace rlock::lock
