@@ -1,0 +1,38 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace rlock::process {
+
+/// A process, told apart from a later one with the same pid by its start time (clock ticks since boot).
+struct Process {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  char state = '?';
+  unsigned long long start = 0;
+
+  bool is_zombie() const { return state == 'Z' || state == 'X'; }
+  bool operator==(const Process& other) const { return pid == other.pid && start == other.start; }
+};
+
+/// Every process that /proc shows. /proc/PID/task/TID/children would be cheaper, but kernels may lack it
+/// and it may leave entries out.
+std::vector<Process> all_processes();
+
+/// Whom a walk starts from.
+struct Roots {
+  pid_t parent = 0;            ///< all below this process, itself excluded; 0: none
+  std::vector<Process> known;  ///< these, as far as they still live, and all below them
+  std::string environment;     ///< "NAME=value": those started with it, and all below them; empty: none
+};
+
+/// The living (not zombies) below roots; `except` and all below it are left out.
+std::vector<Process> descendants_of(const Roots& roots, pid_t except);
+
+/// Sends through a pidfd to exactly that process: false, and nothing sent, when it is gone (R18).
+bool send_signal(const Process& process, int number);
+
+}  // namespace rlock::process

@@ -1,0 +1,111 @@
+#include "process/guard.hpp"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/boot_timer.hpp"
+#include "base/poller.hpp"
+#include "process/descendants.hpp"
+
+namespace rlock::process {
+namespace {
+
+using base::BootClock;
+using base::Instant;
+
+constexpr std::string_view comm = "rlock-guard";
+
+class Watch {
+ public:
+  Watch(const base::Permit& permit, pid_t rlock, int rlock_fd, std::string environment, AtEnd at_end)
+      : permit_(permit), rlock_(rlock), rlock_fd_(rlock_fd), at_end_(at_end) {
+    roots_.environment = std::move(environment);
+  }
+
+  // Returns when rlock is dead and nothing of the command is left.
+  void keep() {
+    // Half the kill time is rlock's own to act in, half is the guard's.
+    bool fired = at_end_ == AtEnd::leave;
+    while (true) {
+      roots_.known = descendants_of({rlock_, {}, {}}, ::getpid());
+      const auto act_at = fired ? base::never : permit_.until() - permit_.kill_time() / 2;
+      if (rlock_is_gone(act_at)) break;
+      if (!fired && !permit_.over() && BootClock::now() >= permit_.until() - permit_.kill_time() / 2) {
+        kill_all({rlock_, roots_.known, {}});
+        fired = true;
+      }
+    }
+    // The lock may go to another only when nobody is left who thinks that he has it.
+    if (!permit_.over()) kill_all(roots_);
+  }
+
+ private:
+  bool rlock_is_gone(Instant until) {
+    timer_.set(until);
+    std::array<pollfd, 2> fds{pollfd{rlock_fd_, POLLIN, 0}, pollfd{timer_.fd(), POLLIN, 0}};
+    base::poll_until(fds, base::never, nullptr);
+    return (fds[0].revents & POLLIN) != 0;
+  }
+
+  static void kill_all(const Roots& roots) {
+    base::PlainPoller plain;
+    while (true) {
+      const auto left = descendants_of(roots, ::getpid());
+      if (left.empty()) return;
+      for (const auto& process : left) send_signal(process, SIGKILL);
+      plain.wait({}, BootClock::now() + std::chrono::milliseconds(1));
+    }
+  }
+
+  const base::Permit& permit_;
+  pid_t rlock_;
+  int rlock_fd_;
+  AtEnd at_end_;
+  Roots roots_;
+  base::BootTimer timer_;
+};
+
+}  // namespace
+
+base::Result<Guard> Guard::start(const base::Permit& permit, std::string environment, AtEnd at_end,
+                                 const std::function<void()>& orphaned) {
+  const pid_t rlock = ::getpid();
+  const base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, rlock, 0)));
+  if (!rlock_fd) return base::fail_errno(base::ErrorCode::internal, "pidfd_open");
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
+  if (pid > 0) return Guard(pid);
+
+  ::setsid();
+  ::prctl(PR_SET_NAME, comm.data());
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int standard : {0, 1, 2}) ::dup2(null, standard);
+  const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
+  ::close_range(4, ~0U, 0);
+
+  Watch(permit, rlock, kept, std::move(environment), at_end).keep();
+  orphaned();
+  ::_exit(0);
+}
+
+void Guard::stop() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+}
+
+}  // namespace rlock::process

@@ -1,0 +1,122 @@
+#include "process/signals.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace rlock::process {
+namespace {
+
+// Those that end a process by default and that people, terminals, init systems and CI runners send.
+constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+
+// Written by the handler, which runs in the main thread only, one signal at a time (sa_mask), and in a
+// child of vfork, which shares this memory while we are suspended.
+constexpr std::size_t most_pending = 64;
+std::array<ReceivedSignal, most_pending> received;
+volatile std::sig_atomic_t received_count = 0;
+std::size_t taken_count = 0;
+volatile std::sig_atomic_t continued = 0;
+
+void note(int number, siginfo_t* info, void*) {
+  if (number == SIGCONT) {
+    continued = 1;
+    return;
+  }
+  if (number == SIGCHLD || number == SIGPIPE) return;
+  const int count = received_count;
+  if (static_cast<std::size_t>(count) >= most_pending) return;
+  // si_code > 0: made by the kernel, as for a key on the terminal; kill, sigqueue and tgkill are <= 0.
+  const bool by_kernel = info->si_code > 0;
+  received[static_cast<std::size_t>(count)] = {number, by_kernel, by_kernel ? 0 : info->si_pid};
+  received_count = count + 1;
+}
+
+bool is_ignored(int number) {
+  struct sigaction action {};
+  ::sigaction(number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+void handle(int number) {
+  struct sigaction action {};
+  action.sa_sigaction = note;
+  action.sa_flags = SA_SIGINFO;
+  sigfillset(&action.sa_mask);
+  ::sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+Signals::Signals() {
+  ::sigprocmask(SIG_SETMASK, nullptr, &original_mask_);
+  blocked_mask_ = original_mask_;
+  for (int number : ending) {
+    if (is_ignored(number)) continue;
+    handle(number);
+    sigaddset(&blocked_mask_, number);
+  }
+  child_was_ignored_ = is_ignored(SIGCHLD);
+  pipe_was_ignored_ = is_ignored(SIGPIPE);
+  for (int number : {SIGCHLD, SIGCONT, SIGPIPE}) handle(number);
+  // A background job with `stty tostop` would be stopped by its own messages.
+  sigaddset(&blocked_mask_, SIGTTOU);
+  sigaddset(&blocked_mask_, SIGCHLD);
+  sigaddset(&blocked_mask_, SIGCONT);
+  ::sigprocmask(SIG_SETMASK, &blocked_mask_, nullptr);
+
+  open_mask_ = original_mask_;
+  sigaddset(&open_mask_, SIGTTOU);
+  sigdelset(&open_mask_, SIGCHLD);
+  sigdelset(&open_mask_, SIGCONT);
+}
+
+base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
+  while (true) {
+    const int n = base::poll_until(fds, until, &open_mask_);
+    if (first_ending()) return base::Readiness::interrupted;
+    if (n > 0) return base::Readiness::ready;
+    if (base::BootClock::now() >= until) return base::Readiness::timed_out;
+  }
+}
+
+void Signals::wait_event(std::span<pollfd> fds, base::Instant until) { base::poll_until(fds, until, &open_mask_); }
+
+std::optional<int> Signals::first_ending() const {
+  if (taken_count >= static_cast<std::size_t>(received_count)) return std::nullopt;
+  return received[taken_count].number;
+}
+
+std::optional<ReceivedSignal> Signals::take() {
+  // Signals are blocked here, so nothing is added meanwhile.
+  if (!first_ending()) return std::nullopt;
+  const auto signal = received[taken_count++];
+  if (taken_count == static_cast<std::size_t>(received_count)) {
+    taken_count = 0;
+    received_count = 0;
+  }
+  return signal;
+}
+
+bool Signals::take_continued() {
+  const bool result = continued != 0;
+  continued = 0;
+  return result;
+}
+
+void Signals::open_window() { ::sigprocmask(SIG_SETMASK, &open_mask_, nullptr); }
+void Signals::close_window() { ::sigprocmask(SIG_SETMASK, &blocked_mask_, nullptr); }
+
+void Signals::restore_in_child() const {
+  // exec resets what is caught, but until then our handler would swallow a signal meant for the command.
+  for (int number : ending) {
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) ::signal(number, SIG_DFL);
+  }
+  ::signal(SIGCONT, SIG_DFL);
+  ::signal(SIGCHLD, child_was_ignored_ ? SIG_IGN : SIG_DFL);
+  ::signal(SIGPIPE, pipe_was_ignored_ ? SIG_IGN : SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &original_mask_, nullptr);
+}
+
+}  // namespace rlock::process

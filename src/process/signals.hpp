@@ -1,0 +1,54 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <optional>
+
+#include "base/poller.hpp"
+
+namespace rlock::process {
+
+struct ReceivedSignal {
+  int number = 0;
+  bool from_terminal = false;  ///< sent by the kernel, hence to the whole foreground group
+  pid_t sender = 0;            ///< 0 when from_terminal
+};
+
+/// The signals of the process, held in hand: from construction on, those that end a process by default
+/// are blocked except while the main thread waits in here, and then only noted. What the caller had
+/// ignored stays ignored. One object a process; main thread only.
+class Signals final : public base::Poller {
+ public:
+  Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  /// Broken off by any signal that asks rlock to end (first_ending), for good.
+  base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
+
+  /// Waits likewise, but returns after every signal, SIGCHLD and SIGCONT included.
+  void wait_event(std::span<pollfd> fds, base::Instant until);
+
+  /// The first signal that came and was not taken; nullopt when none did.
+  std::optional<int> first_ending() const;
+  /// Takes the next signal in order of arrival.
+  std::optional<ReceivedSignal> take();
+  /// Whether SIGCONT came since the last call: we may have been stopped for any time.
+  bool take_continued();
+
+  /// Lets signals in for the moment of a vfork (see spawn.cpp), and shuts them out again.
+  void open_window();
+  void close_window();
+  /// For the child: dispositions and mask as the caller of rlock had them. Async-signal-safe.
+  void restore_in_child() const;
+
+ private:
+  sigset_t original_mask_{};
+  sigset_t blocked_mask_{};
+  sigset_t open_mask_{};
+  bool child_was_ignored_ = false;
+  bool pipe_was_ignored_ = false;
+};
+
+}  // namespace rlock::process

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "process/signals.hpp"
+
+namespace rlock::process {
+
+/// The command runs. Its pid stays valid until it is reaped.
+struct Spawned {
+  pid_t pid;
+};
+/// exec failed with this errno; nothing of the command ran.
+struct ExecFailed {
+  int error;
+};
+/// A signal came before the command could start; it was not started (R16).
+struct SignalFirst {};
+/// No process could be made: errno.
+struct NoProcess {
+  int error;
+};
+
+/// Starts argv without a shell, found along PATH, in the caller's process group, with the caller's
+/// signal mask and dispositions, and with none of our descriptors (all are close-on-exec). It is killed
+/// when rlock dies, and orphans below it become children of rlock.
+std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vector<std::string>& argv, Signals& signals);
+
+}  // namespace rlock::process
