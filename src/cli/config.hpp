@@ -1,0 +1,17 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace rlock::cli {
+
+/// Sets what neither the command line nor the environment has set, from --config FILE or else from
+/// $XDG_CONFIG_HOME/rlock.conf (~/.config/rlock.conf) and, below it, /etc/rlock.conf: CLI11's own format,
+/// long option names without dashes, at the top for every verb or in a section [VERB]. Options of other
+/// verbs are passed over; what is no option of rlock at all is an error (configuration), as are values
+/// that the command line would not take.
+base::Result<void> read_configuration(CLI::App& app, std::string_view verb);
+
+}  // namespace rlock::cli

@@ -1,0 +1,192 @@
+#include "cli/parse.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/exit_status.hpp"
+#include "base/log.hpp"
+#include "cli/config.hpp"
+#include "cli/tree.hpp"
+#include "lock/lease.hpp"
+#include "version.hpp"
+
+namespace rlock::cli {
+
+using commands::Options;
+using commands::Verb;
+
+namespace {
+
+const VerbRow* find_verb(std::string_view name) {
+  const auto* row = std::ranges::find(verb_table, name, &VerbRow::name);
+  return row == verb_table.end() ? nullptr : row;
+}
+
+// Whether `argument` is an option of app whose value is the next argument.
+bool takes_next(const CLI::App& app, std::string_view argument) {
+  const auto wants_value = [&app](const std::string& name) -> std::optional<bool> {
+    const auto* option = app.get_option_no_throw(name);
+    if (option == nullptr) return std::nullopt;
+    return option->get_items_expected_max() > 0;
+  };
+  if (argument.starts_with("--")) {
+    return argument.find('=') == std::string_view::npos && wants_value(std::string(argument)).value_or(false);
+  }
+  // A cluster of short flags: the first one that wants a value has the rest for it, or the next argument.
+  for (std::size_t i = 1; i < argument.size(); ++i) {
+    if (wants_value("-" + std::string(1, argument[i])).value_or(false)) return i + 1 == argument.size();
+  }
+  return false;
+}
+
+// Walks the arguments as far as they are rlock's own, past options and their values, from one bare word
+// to the next. CLI11 gets only what lies before the second word of `run`: it must not see COMMAND, whose
+// options it would take for ours and whose "[1,2]" it would split.
+class Walk {
+ public:
+  explicit Walk(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
+
+  // Index of the next bare word, as app knows the options before it; nullopt at the end.
+  std::optional<std::size_t> next_word(const CLI::App& app) {
+    while (at_ < arguments_.size()) {
+      const auto& argument = arguments_[at_];
+      if (only_words_ || argument.size() < 2 || argument.front() != '-') return at_++;
+      ++at_;
+      if (argument == "--") {
+        only_words_ = true;
+      } else if (takes_next(app, argument)) {
+        ++at_;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::string> arguments_;
+
+ private:
+  std::size_t at_ = 0;
+  bool only_words_ = false;
+};
+
+std::string footer() {
+  std::string text = "Exit status:\n";
+  for (const auto& row : base::exit_table) {
+    text += "  " + std::string(row.status) + std::string(12 - row.status.size(), ' ') + std::string(row.when) + "\n";
+  }
+  return text;
+}
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) { column_width(32); }
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: rlock " + usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
+
+int print_overview() {
+  std::cout << "rlock: hold a lock on a Redis or Valkey server while a command runs\n\nUsage:\n";
+  for (const auto& row : verb_table) {
+    std::cout << "  rlock " << row.usage << std::string(44 - row.usage.size(), ' ') << row.help << "\n";
+  }
+  std::cout << "\nrlock VERB --help tells the options of each. rlock --version prints the version.\n\n" << footer();
+  return std::cout.flush() ? base::exit_success : base::exit_internal;
+}
+
+int print_help(CLI::App& app, const VerbRow& verb) {
+  app.formatter(std::make_shared<HelpFormatter>(std::string(verb.usage)));
+  app.description(std::string(verb.help));
+  app.footer(footer());
+  std::cout << app.help();
+  return std::cout.flush() ? base::exit_success : base::exit_internal;
+}
+
+// Credentials of a URL must not stay in /proc/PID/cmdline, where every user can read them.
+void hide_credentials(char* argument) {
+  char* scheme = std::strstr(argument, "://");
+  char* at = std::strrchr(argument, '@');
+  if (scheme != nullptr && at > scheme) std::fill(scheme + 3, at, '*');
+}
+
+Finished usage_error(const std::string& message) {
+  base::log_error(message);
+  return {base::exit_usage};
+}
+
+std::optional<std::string> nonsense_in(const Options& options) {
+  if (options.ttl < lock::least_ttl) return "--ttl is under 100ms, too short to be renewed in time; use 100ms or more";
+  if (options.connect_timeout <= base::Duration::zero()) return "--connect-timeout must be more than 0";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<Options, Finished> parse(std::span<char*> arguments) {
+  Options options;
+  CLI::App app;
+  app.set_help_flag("-h,--help", "Print this help");
+  add_common(app, options);
+
+  Walk walk({arguments.begin(), arguments.end()});
+  const auto verb_at = walk.next_word(app);
+  auto& words = walk.arguments_;
+  if (!verb_at) {
+    const auto has = [&](std::string_view a, std::string_view b) {
+      return std::ranges::any_of(words, [&](const auto& word) { return word == a || word == b; });
+    };
+    if (has("-h", "--help")) return Finished{print_overview()};
+    if (has("-V", "--version")) {
+      std::cout << "rlock " << version << "\n";
+      return Finished{std::cout.flush() ? base::exit_success : base::exit_internal};
+    }
+    return usage_error("no verb; use rlock run KEY COMMAND, or see rlock --help");
+  }
+  const auto* verb = find_verb(words[*verb_at]);
+  if (verb == nullptr) {
+    return usage_error("'" + words[*verb_at] +
+                       "' is no verb of rlock: run, acquire, renew, release, status; see rlock --help");
+  }
+  options.verb = verb->verb;
+  add_verb(app, verb->verb, options);
+
+  auto end = words.size();
+  if (verb->verb == Verb::run) {
+    if (const auto key_at = walk.next_word(app)) {
+      end = *key_at + 1;
+      auto rest = end;
+      if (rest < words.size() && words[rest] == "--") ++rest;
+      options.command.assign(words.begin() + static_cast<long>(rest), words.end());
+    }
+  }
+  std::for_each(arguments.begin(), arguments.begin() + static_cast<long>(end), hide_credentials);
+  // CLI11 wants the last argument first.
+  std::vector<std::string> own;
+  for (auto i = end; i-- > 0;) {
+    if (i != *verb_at) own.push_back(words[i]);
+  }
+  const std::string see = "; see rlock " + std::string(verb->name) + " --help";
+  try {
+    app.parse(own);
+  } catch (const CLI::CallForHelp&) {
+    return Finished{print_help(app, *verb)};
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    message.erase(std::min(message.find('\n'), message.size()));
+    return usage_error(message + see);
+  }
+  if (auto configured = read_configuration(app, verb->name); !configured) {
+    base::log_error(configured.error().message);
+    return Finished{base::exit_status_of(configured.error().code)};
+  }
+  if (verb->verb == Verb::run && options.command.empty()) return usage_error("COMMAND is missing" + see);
+  if (const auto message = nonsense_in(options)) return usage_error(*message);
+  return options;
+}
+
+}  // namespace rlock::cli

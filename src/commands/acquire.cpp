@@ -1,0 +1,52 @@
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/exit_status.hpp"
+#include "base/log.hpp"
+#include "base/token.hpp"
+#include "commands/common.hpp"
+#include "commands/output.hpp"
+#include "commands/verbs.hpp"
+
+namespace rlock::commands {
+namespace {
+
+std::string text_of(const Options& options, const lock::Lease& lease) {
+  switch (options.format) {
+    case Format::json:
+      return lease_json(options.key, lease, options.ttl);
+    case Format::shell:
+      return "export RLOCK_TOKEN=" + lease.token + " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
+    case Format::text:
+      break;
+  }
+  return lease.token + "\n";
+}
+
+}  // namespace
+
+int acquire(const Options& options) {
+  auto client = make_client(options);
+  if (!client) return report(client.error(), options);
+  auto token = base::random_token();
+  if (!token) return report(token.error(), options);
+
+  process::Signals signals;
+  // The lock belongs to the script that called: this process ends now.
+  const auto who = lock::Who::describe(::getppid(), "");
+  lock::Acquisition acquisition(*client, *token, lock::LeaseTerms{options.ttl, {}, {}}, who, signals);
+  auto lease = acquisition.acquire(patience(options));
+  if (!lease) return report(lease.error(), options, &signals);
+  if (!*lease) return report_busy(options, acquisition.met());
+  if (print(text_of(options, **lease))) return base::exit_success;
+
+  // A token that nobody has read cannot be released by anybody.
+  const auto why = std::strerror(errno);
+  base::PlainPoller plain;
+  (void)client->leave((*lease)->token, options.ttl, lock::Force::no, base::never, plain);
+  base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
+  return base::exit_internal;
+}
+
+}  // namespace rlock::commands

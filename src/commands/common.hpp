@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.hpp"
+#include "commands/options.hpp"
+#include "lock/acquire.hpp"
+#include "lock/client.hpp"
+#include "process/signals.hpp"
+
+namespace rlock::commands {
+
+/// The server that the options name, with its password. Fails with usage or configuration.
+base::Result<redis::Address> server_address(const Options& options);
+
+/// A client for the lock options.key, not connected yet. Checks the key too.
+base::Result<lock::Client> make_client(const Options& options);
+
+/// How long a lock may be waited for, as lock::Acquisition takes it.
+std::optional<base::Duration> patience(const Options& options);
+
+/// TOKEN of renew and release: the argument, standard input for "-", or RLOCK_TOKEN.
+base::Result<std::string> read_token(const Options& options);
+
+/// Says an error, with what to do where no server was configured and none answered. Returns its exit
+/// status: 128 + n where signal n interrupted.
+int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
+
+/// Says who is in the way, where that is known. Returns the exit status for busy.
+int report_busy(const Options& options, const std::optional<lock::NotHeld>& met);
+
+/// Writes to standard output, all of it and now: false when that failed.
+bool print(std::string_view text);
+
+}  // namespace rlock::commands

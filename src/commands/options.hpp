@@ -1,0 +1,46 @@
+#pragma once
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace rlock::commands {
+
+enum class Verb { run, acquire, renew, release, status };
+enum class OnLost { kill, warn };
+enum class Format { text, json, shell };
+
+/// What a command line, its environment and the configuration files come to. The meaning and default of
+/// each field stand with its option in src/cli.
+struct Options {
+  Verb verb = Verb::run;
+  std::string key;                   ///< empty: status of all
+  std::string token;                 ///< renew, release; "-" reads standard input
+  std::vector<std::string> command;  ///< run
+
+  std::vector<std::string> servers;  ///< empty: nothing was configured
+  std::string prefix = "rlock:";
+  std::string password_file;
+  base::Duration connect_timeout{5'000};
+
+  base::Duration ttl{30'000};
+  std::optional<base::Duration> wait;  ///< nullopt: for ever
+  bool nonblock = false;
+  int conflict_exit_code = 75;
+  int stop_signal = SIGTERM;
+  std::optional<base::Duration> kill_after;
+  OnLost on_lost = OnLost::kill;
+  bool no_renew = false;
+  bool show_command = false;
+
+  Format format = Format::text;
+  bool exit_code = false;
+  bool force = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+}  // namespace rlock::commands

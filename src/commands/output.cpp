@@ -1,0 +1,144 @@
+#include "commands/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+
+namespace rlock::commands {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::int64_t us_per_ms = 1'000;
+constexpr std::int64_t us_per_s = 1'000'000;
+
+// ASCII only, whatever the bytes are: it may be shown on a terminal (R24).
+std::string dump(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace) + "\n"; }
+
+std::string utc(std::int64_t us) {
+  const std::time_t seconds = us / us_per_s;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::int64_t age_ms(const lock::Inspection& lock, std::int64_t since_us) {
+  return std::max<std::int64_t>(0, (lock.now_us - since_us) / us_per_ms);
+}
+
+json who_json(const lock::Who& who) {
+  json value{{"host", who.host}, {"pid", who.pid}, {"user", who.user}};
+  if (!who.command.empty()) value["command"] = who.command;
+  return value;
+}
+
+json to_json(const Sight& sight) {
+  const auto& lock = sight.lock;
+  json value{{"key", sight.key}, {"held", lock.state != lock::Inspection::State::free}};
+  if (lock.state == lock::Inspection::State::free) {
+    value["holder"] = nullptr;
+  } else {
+    auto& holder = value["holder"];
+    if (lock.holder) {
+      holder = who_json(lock.holder->who);
+      holder["since"] = utc(lock.holder->since_us);
+      holder["held_ms"] = age_ms(lock, lock.holder->since_us);
+      holder["fence"] = lock.holder->fence;
+    } else {
+      holder = {{"foreign", true}};
+    }
+    holder["ttl_ms"] = lock.ttl_left ? json(lock.ttl_left->count()) : json(nullptr);
+  }
+  value["waiting"] = lock.waiting;
+  value["waiters"] = json::array();
+  for (const auto& waiter : lock.waiters) {
+    auto entry = waiter.record ? who_json(waiter.record->who) : json::object();
+    entry["since"] = utc(waiter.ticket);
+    entry["waiting_ms"] = age_ms(lock, waiter.ticket);
+    value["waiters"].push_back(std::move(entry));
+  }
+  return value;
+}
+
+// Seconds are fine enough for people, once there are any.
+std::string age_text(std::int64_t ms) {
+  return base::format_duration(base::Duration(ms < 1000 ? ms : ms / 1000 * 1000));
+}
+
+using Row = std::array<std::string, 6>;
+
+Row lock_row(const Sight& sight) {
+  const auto& lock = sight.lock;
+  Row row{base::printable(sight.key), "free", "", "", "", ""};
+  if (lock.state == lock::Inspection::State::free) return row;
+  row[1] = "held";
+  if (lock.holder) {
+    row[2] = base::printable(lock.holder->who.summary());
+    row[3] = age_text(age_ms(lock, lock.holder->since_us));
+    row[5] = std::to_string(lock.holder->fence) +
+             (lock.holder->who.command.empty() ? "" : "  " + base::printable(lock.holder->who.command));
+  } else {
+    row[2] = "(not an rlock)";
+  }
+  row[4] = lock.ttl_left ? age_text(lock.ttl_left->count()) : "none";
+  return row;
+}
+
+Row waiter_row(const lock::Inspection& lock, const lock::Inspection::Waiter& waiter) {
+  Row row{"", "waits", "", age_text(age_ms(lock, waiter.ticket)), "", ""};
+  if (waiter.record) {
+    row[2] = base::printable(waiter.record->who.summary());
+    row[5] = base::printable(waiter.record->who.command);
+  }
+  return row;
+}
+
+// Columns as wide as their widest cell; a character of UTF-8 counts as one.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+}  // namespace
+
+std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl) {
+  return dump({{"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
+}
+
+std::string sight_json(const Sight& sight) { return dump(to_json(sight)); }
+
+std::string sights_json(const std::vector<Sight>& sights) {
+  json value{{"locks", json::array()}};
+  for (const auto& sight : sights) value["locks"].push_back(to_json(sight));
+  return dump(value);
+}
+
+std::string sights_table(const std::vector<Sight>& sights) {
+  std::vector<Row> rows{{"KEY", "STATE", "WHO", "FOR", "TTL", "FENCE"}};
+  for (const auto& sight : sights) {
+    rows.push_back(lock_row(sight));
+    for (const auto& waiter : sight.lock.waiters) rows.push_back(waiter_row(sight.lock, waiter));
+    if (const auto hidden = sight.lock.waiting - static_cast<std::int64_t>(sight.lock.waiters.size()); hidden > 0) {
+      rows.push_back({"", "waits", "and " + std::to_string(hidden) + " more", "", "", ""});
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      std::size_t width = 0;
+      for (const auto& other : rows) width = std::max(width, width_of(other[column]));
+      line += row[column] + std::string(width - width_of(row[column]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace rlock::commands

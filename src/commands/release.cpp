@@ -1,0 +1,34 @@
+#include "base/exit_status.hpp"
+#include "base/log.hpp"
+#include "commands/common.hpp"
+#include "commands/verbs.hpp"
+
+namespace rlock::commands {
+
+int release(const Options& options) {
+  auto client = make_client(options);
+  if (!client) return report(client.error(), options);
+  const auto force = options.force ? lock::Force::yes : lock::Force::no;
+  auto token = options.force ? base::Result<std::string>("") : read_token(options);
+  if (!token) return report(token.error(), options);
+  base::PlainPoller plain;
+  auto released = client->leave(*token, options.ttl, force, base::never, plain);
+  if (!released) return report(released.error(), options);
+  switch (released->outcome) {
+    case lock::ReleaseOutcome::released:
+      if (options.force) {
+        base::log_note("released " + options.key + ", held by " +
+                       (released->holder ? released->holder->who.summary() : "another program than rlock"));
+      }
+      return base::exit_success;
+    case lock::ReleaseOutcome::absent:
+      base::log_error("lost: " + options.key + " is not held by anybody");
+      break;
+    case lock::ReleaseOutcome::not_owner:
+      base::log_error("lost: " + options.key + " is held by somebody else");
+      break;
+  }
+  return base::exit_lost;
+}
+
+}  // namespace rlock::commands

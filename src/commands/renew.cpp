@@ -1,0 +1,22 @@
+#include "base/exit_status.hpp"
+#include "base/log.hpp"
+#include "commands/common.hpp"
+#include "commands/verbs.hpp"
+
+namespace rlock::commands {
+
+int renew(const Options& options) {
+  auto client = make_client(options);
+  if (!client) return report(client.error(), options);
+  auto token = read_token(options);
+  if (!token) return report(token.error(), options);
+  base::PlainPoller plain;
+  auto renewed = client->renew(*token, options.ttl, base::never, plain);
+  if (!renewed) return report(renewed.error(), options);
+  if (renewed->outcome == lock::RenewOutcome::renewed) return base::exit_success;
+  const bool absent = renewed->outcome == lock::RenewOutcome::absent;
+  base::log_error("lost: " + options.key + (absent ? " is not held by anybody" : " is held by somebody else"));
+  return base::exit_lost;
+}
+
+}  // namespace rlock::commands

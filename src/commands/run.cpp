@@ -1,0 +1,212 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/duration.hpp"
+#include "base/exit_status.hpp"
+#include "base/log.hpp"
+#include "base/permit.hpp"
+#include "base/token.hpp"
+#include "commands/common.hpp"
+#include "commands/verbs.hpp"
+#include "lock/renewal.hpp"
+#include "process/spawn.hpp"
+#include "process/supervise.hpp"
+
+namespace rlock::commands {
+
+using namespace std::chrono_literals;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+// How long giving back may take once the command has ended; after it the lease runs out by itself.
+constexpr base::Duration leave_limit = 2s;
+// The same for the guard, after a death: the lock shall be free within a second.
+constexpr base::Duration orphan_limit = 900ms;
+
+enum class Ours { taken, reentered };
+
+/// The lease to run under, and whether it is ours to give back.
+struct Ground {
+  lock::Lease lease;
+  Ours ours = Ours::taken;
+};
+
+class Run {
+ public:
+  Run(const Options& options, lock::Client client, lock::LeaseTerms terms)
+      : options_(options), client_(std::move(client)), terms_(terms) {}
+
+  int operator()() {
+    auto ground = reenter();
+    if (ground && !*ground) ground = take();
+    if (!ground) return report(ground.error(), options_, &signals_);
+    if (!*ground) return report_busy(options_, met_);
+    return under(**ground);
+  }
+
+ private:
+  // Where a holder of this very key started us, we run inside its lease. The server is asked: what stands
+  // in the environment may be long over.
+  Result<std::optional<Ground>> reenter() {
+    const char* key = std::getenv("RLOCK_KEY");
+    const char* token = std::getenv("RLOCK_TOKEN");
+    if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
+    auto renewed = client_.renew(token, terms_.ttl, base::never, signals_);
+    if (!renewed) return std::unexpected(renewed.error());
+    if (renewed->outcome != lock::RenewOutcome::renewed) return std::nullopt;
+    return Ground{{token, renewed->fence, client_.session().sent_at()}, Ours::reentered};
+  }
+
+  Result<std::optional<Ground>> take() {
+    auto token = base::random_token();
+    if (!token) return std::unexpected(token.error());
+    std::string command;
+    if (options_.show_command) {
+      for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
+    }
+    lock::Acquisition acquisition(client_, *token, terms_, lock::Who::describe(::getpid(), command), signals_);
+    auto lease = acquisition.acquire(patience(options_));
+    met_ = acquisition.met();
+    if (!lease) return std::unexpected(lease.error());
+    if (!*lease) return std::nullopt;
+    return Ground{std::move(**lease), Ours::taken};
+  }
+
+  int under(const Ground& ground) {
+    const auto& lease = ground.lease;
+    auto permit = base::Permit::open(terms_.deadline(lease.sent_at), terms_.grace, terms_.kill_time);
+    if (!permit) return not_started(ground, permit.error());
+    client_.session().never_start();
+    set_environment(lease);
+    base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
+
+    const auto spawned = process::spawn(options_.command, signals_);
+    if (const auto* child = std::get_if<process::Spawned>(&spawned)) return watch_over(child->pid, ground, *permit);
+    give_back(ground);
+    if (std::holds_alternative<process::SignalFirst>(spawned)) {
+      return base::exit_signal_base + signals_.first_ending().value_or(0);
+    }
+    if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
+      base::log_error("cannot execute " + options_.command.front() + ": " + std::strerror(failed->error));
+      return failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
+    }
+    base::log_error(std::string("cannot start a process: ") +
+                    std::strerror(std::get<process::NoProcess>(spawned).error));
+    return base::exit_cannot_start;
+  }
+
+  int not_started(const Ground& ground, const base::Error& error) {
+    give_back(ground);
+    base::log_error(error.message);
+    return base::exit_cannot_start;
+  }
+
+  int watch_over(pid_t child, const Ground& ground, base::Permit& permit) {
+    const auto& lease = ground.lease;
+    lock::Renewal renewal(client_, lease.token, terms_, lease.sent_at, permit);
+    process::Supervision how;
+    how.stop_signal = options_.stop_signal;
+    how.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
+    // A token that was there before us marks others than those below us.
+    if (ground.ours == Ours::taken) how.marker = "RLOCK_TOKEN=" + lease.token;
+    how.outlived = [&] {
+      base::log_without_blocking();
+      if (!options_.no_renew) renewal.start();
+    };
+    how.continued = [&] { renewal.check_now(); };
+    how.orphaned = [&] {
+      if (ground.ours == Ours::taken) give_back_orphan(lease.token);
+    };
+    how.ended_early = [&](bool revoked) {
+      const std::string why = revoked             ? "the server says that it is not ours any more"
+                              : options_.no_renew ? "its lease ends and --no-renew keeps it so"
+                                                  : "it could not be renewed in time";
+      const bool stops = options_.on_lost == OnLost::kill;
+      base::log_error("lost " + options_.key + ": " + why +
+                      (stops ? "; stopping the command" : "; the command goes on"));
+    };
+
+    const auto ending = process::supervise(child, signals_, permit, how);
+    const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
+    renewal.stop();
+    const auto given_back = give_back(ground);
+    if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
+      if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
+      return base::exit_lost;
+    }
+    if (WIFSIGNALED(ending.wait_status)) return base::exit_signal_base + WTERMSIG(ending.wait_status);
+    return WEXITSTATUS(ending.wait_status);
+  }
+
+  enum class GivenBack { yes, was_lost, unknown };
+
+  GivenBack give_back(const Ground& ground) {
+    if (ground.ours == Ours::reentered) return GivenBack::unknown;
+    base::PlainPoller plain;
+    const auto until = base::BootClock::now() + leave_limit;
+    base::Result<lock::Released> released = fail(ErrorCode::internal, "");
+    // The connection may have died unnoticed: once more on a fresh one.
+    for (int tries = 0; tries < 2 && !released; ++tries) {
+      released = client_.leave(ground.lease.token, terms_.ttl, lock::Force::no, until, plain);
+      if (!released && released.error().code != ErrorCode::unreachable) break;
+    }
+    if (!released) {
+      base::log_note("could not give " + options_.key + " back: " + released.error().message + "; it is free in " +
+                     base::format_duration(terms_.ttl) + " at the latest");
+      return GivenBack::unknown;
+    }
+    return released->outcome == lock::ReleaseOutcome::released ? GivenBack::yes : GivenBack::was_lost;
+  }
+
+  // In the guard, where nothing of the client's connection may be used.
+  void give_back_orphan(const std::string& token) {
+    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave),
+                        client_.names().lock);
+    base::PlainPoller plain;
+    (void)client.leave(token, terms_.ttl, lock::Force::no, base::BootClock::now() + orphan_limit, plain);
+  }
+
+  // What the command sees; see cli.md. No password is among it: whoever needs one inside reads it from a
+  // file.
+  void set_environment(const lock::Lease& lease) const {
+    ::setenv("RLOCK_KEY", options_.key.c_str(), 1);
+    ::setenv("RLOCK_TOKEN", lease.token.c_str(), 1);
+    ::setenv("RLOCK_FENCE", std::to_string(lease.fence).c_str(), 1);
+    ::setenv("RLOCK_TTL", base::format_duration(terms_.ttl).c_str(), 1);
+    ::unsetenv("REDISCLI_AUTH");
+    if (const char* url = std::getenv("RLOCK_SERVER"); url != nullptr && std::strchr(url, '@') != nullptr) {
+      const auto address = redis::Address::parse(url);
+      if (address) {
+        ::setenv("RLOCK_SERVER", address->display().c_str(), 1);
+      } else {
+        ::unsetenv("RLOCK_SERVER");
+      }
+    }
+  }
+
+  const Options& options_;
+  process::Signals signals_;
+  lock::Client client_;
+  lock::LeaseTerms terms_;
+  std::optional<lock::NotHeld> met_;
+};
+
+}  // namespace
+
+int run(const Options& options) {
+  const auto renewing = options.no_renew ? lock::Renewing::no : lock::Renewing::yes;
+  auto terms = lock::LeaseTerms::make(options.ttl, options.kill_after, renewing);
+  if (!terms) return report(terms.error(), options);
+  auto client = make_client(options);
+  if (!client) return report(client.error(), options);
+  return Run(options, std::move(*client), *terms)();
+}
+
+}  // namespace rlock::commands
