@@ -1,0 +1,85 @@
+# For every .bats file: `load helper`, then in setup_file `start_server`, in teardown_file `stop_servers`.
+# Each test has a lock of its own in $key; the server of the file answers at $url.
+# shellcheck shell=bash
+
+bats_require_minimum_version 1.5.0
+
+RLOCK=${RLOCK:-$BATS_TEST_DIRNAME/../build/release/rlock}
+PATH="$(dirname "$RLOCK"):$PATH"
+export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-120}
+
+# What the machine or its user may have set must not reach the tests.
+unset "${!RLOCK_@}" REDISCLI_AUTH
+export RLOCK PATH XDG_CONFIG_HOME=/nonexistent HOME="${BATS_FILE_TMPDIR:-/nonexistent}"
+
+setup() {
+  key="key-$BATS_TEST_NUMBER"
+  [ -z "${url:-}" ] || export RLOCK_SERVER=$url
+  cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# start_server [NAME [REDIS OPTION...]]: a server on a private Unix socket, answering when this returns.
+# Sets and exports url, and sock for redis-cli. Its pid stands in a file, for stop_servers.
+start_server() {
+  local name=${1:-server}
+  shift || true
+  export sock=$BATS_FILE_TMPDIR/$name.sock
+  export url=unix://$sock
+  redis-server --port 0 --unixsocket "$sock" --save '' --appendonly no --dir "$BATS_FILE_TMPDIR" \
+    --maxmemory-policy noeviction "$@" >"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
+  disown $!
+  echo $! >"$BATS_FILE_TMPDIR/$name.pid"
+  until_true 10 redis-cli -s "$sock" ping
+}
+
+server_pid() { cat "$BATS_FILE_TMPDIR/${1:-server}.pid"; }
+
+stop_servers() {
+  local file
+  for file in "$BATS_FILE_TMPDIR"/*.pid; do
+    [ -e "$file" ] || continue
+    kill -CONT "$(cat "$file")" 2>/dev/null || true
+    kill -KILL "$(cat "$file")" 2>/dev/null || true
+  done
+}
+
+# redis COMMAND...: asks the server of the file directly.
+redis() { redis-cli -s "$sock" "$@"; }
+
+# until_true SECONDS COMMAND...: waits for a condition, looking often; fails when it does not come in time.
+until_true() {
+  local end=$((SECONDS + $1 + 1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    if ((SECONDS > end)); then
+      echo "never came true: $*" >&2
+      return 1
+    fi
+    sleep 0.01
+  done
+}
+
+is_held() { [ "$(redis exists "rlock:${1:-$key}")" = 1 ]; }
+is_free() { [ "$(redis exists "rlock:${1:-$key}")" = 0 ]; }
+# waiting N [KEY]: exactly N stand in the queue.
+waiting() { [ "$(redis zcard "rlock:q:{rlock:${2:-$key}}")" = "$1" ]; }
+is_gone() { ! kill -0 "$1" 2>/dev/null || [ "$(state_of "$1")" = Z ]; }
+state_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -c1; }
+# The guard of an rlock, once it is there.
+guard_of() {
+  local pid
+  for pid in $(ps -o pid= --ppid "$1"); do
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = rlock-guard ] && echo "$pid" && return 0
+  done
+  return 1
+}
+
+# expect STATUS COMMAND...: runs it (output in $output, $lines) and checks its exit status.
+expect() {
+  local wanted=$1
+  shift
+  run "-$wanted" "$@" || {
+    printf 'output: %s\n' "$output" >&2
+    return 1
+  }
+}
