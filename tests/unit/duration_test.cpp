@@ -1,0 +1,58 @@
+#include "base/duration.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rlock::base {
+namespace {
+
+TEST(Duration, ReadsUnitsAndBareSeconds) {
+  EXPECT_EQ(parse_duration("500ms"), Duration(500));
+  EXPECT_EQ(parse_duration("30s"), Duration(30'000));
+  EXPECT_EQ(parse_duration("30"), Duration(30'000));
+  EXPECT_EQ(parse_duration("0"), Duration(0));
+  EXPECT_EQ(parse_duration("5m"), Duration(300'000));
+  EXPECT_EQ(parse_duration("1h30m"), Duration(5'400'000));
+  EXPECT_EQ(parse_duration("1d2h3m4s5ms"), Duration(93'784'005));
+  EXPECT_EQ(parse_duration("0.5"), Duration(500));
+  EXPECT_EQ(parse_duration("1.25s"), Duration(1'250));
+}
+
+TEST(Duration, RefusesEverythingElse) {
+  for (const char* text : {"",
+                           " ",
+                           "-1",
+                           "+1",
+                           "1x",
+                           "s",
+                           "1 s",
+                           "1s ",
+                           "30m1h",
+                           "1s1s",
+                           "1s30",
+                           "1.",
+                           ".5",
+                           "1.2345",
+                           "0.5ms",
+                           "1e3",
+                           "0x10",
+                           "1h-3m",
+                           "99999999999999999999",
+                           "4000d",
+                           "3650d1ms",
+                           "1\n",
+                           "\xff",
+                           "inf",
+                           "nan"}) {
+    EXPECT_EQ(parse_duration(text), std::nullopt) << text;
+  }
+}
+
+TEST(Duration, FormatsWhatItReads) {
+  for (long ms : {0L, 1L, 999L, 1'000L, 1'500L, 60'000L, 5'400'000L, 93'784'005L}) {
+    EXPECT_EQ(parse_duration(format_duration(Duration(ms))), Duration(ms)) << format_duration(Duration(ms));
+  }
+  EXPECT_EQ(format_duration(Duration(5'400'000)), "1h30m");
+}
+
+}  // namespace
+}  // namespace rlock::base

@@ -1,0 +1,93 @@
+#include "lock/lease.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "base/duration.hpp"
+#include "base/permit.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Duration;
+using base::Instant;
+
+// The server may give the lock away ttl after the request was sent; its clock may run 1 % fast.
+TEST(Lease, EndsBeforeTheServerCanGiveItAway) {
+  for (const Duration ttl :
+       {Duration(100), Duration(500), Duration(1'999), Duration(2s), Duration(30s), Duration(24h)}) {
+    const auto terms = LeaseTerms::make(ttl, std::nullopt, Renewing::yes);
+    ASSERT_TRUE(terms) << ttl.count();
+    const Instant sent{1h};
+    const auto earliest_expiry = sent + std::chrono::nanoseconds(ttl) * 99 / 100;
+    EXPECT_LT(terms->deadline(sent), earliest_expiry) << ttl.count();
+    EXPECT_GT(terms->deadline(sent) - terms->grace - terms->kill_time, terms->renew_at(sent)) << ttl.count();
+  }
+}
+
+TEST(Lease, CountsSlackGraceAndKillTime) {
+  const auto terms = LeaseTerms::make(30s, std::nullopt, Renewing::yes);
+  ASSERT_TRUE(terms);
+  EXPECT_EQ(terms->usable(), 30s - 300ms - 50ms);
+  EXPECT_EQ(terms->grace, 5s);
+  EXPECT_EQ(terms->kill_time, 1s);
+  const auto brief = LeaseTerms::make(900ms, std::nullopt, Renewing::yes);
+  ASSERT_TRUE(brief);
+  EXPECT_EQ(brief->usable(), 900ms - 9ms - 11ms);
+  EXPECT_EQ(brief->grace, 300ms);
+  EXPECT_EQ(brief->kill_time, 90ms);
+}
+
+TEST(Lease, NamesTheSmallestTtlThatHasRoomForTheGrace) {
+  for (const Duration grace : {Duration(1s), Duration(7s), Duration(1min)}) {
+    const auto refused = LeaseTerms::make(grace, grace, Renewing::yes);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, base::ErrorCode::usage);
+    const auto& text = refused.error().message;
+    const auto at = text.rfind("--ttl ") + 6;
+    const auto named = base::parse_duration(text.substr(at, text.find(' ', at) - at));
+    ASSERT_TRUE(named) << text;
+    EXPECT_TRUE(LeaseTerms::make(*named, grace, Renewing::yes)) << text;
+    EXPECT_FALSE(LeaseTerms::make(*named - Duration(1), grace, Renewing::yes)) << text;
+  }
+}
+
+// A suspended machine: the clock jumps past everything at once, and no instant before says so.
+TEST(Lease, IsOverAfterASuspendedNight) {
+  const auto terms = LeaseTerms::make(30s, std::nullopt, Renewing::yes);
+  ASSERT_TRUE(terms);
+  const auto sent = base::BootClock::now();
+  auto permit = base::Permit::open(terms->deadline(sent), terms->grace, terms->kill_time);
+  ASSERT_TRUE(permit);
+  const auto resumed = sent + 8h;
+  EXPECT_GT(resumed, permit->stop_at());
+  EXPECT_GT(resumed, permit->kill_at());
+  EXPECT_GT(resumed, permit->until());
+}
+
+TEST(Permit, OnlyMovesForward) {
+  const Instant end{10s};
+  auto permit = base::Permit::open(end, 2s, 1s);
+  ASSERT_TRUE(permit);
+  EXPECT_EQ(permit->stop_at(), Instant{7s});
+  EXPECT_EQ(permit->kill_at(), Instant{9s});
+  permit->extend(Instant{9s});
+  EXPECT_EQ(permit->until(), end);
+  permit->extend(Instant{12s});
+  EXPECT_EQ(permit->until(), Instant{12s});
+}
+
+TEST(Permit, ARevocationCanBeWaitedFor) {
+  auto permit = base::Permit::open(Instant{10s}, 2s, 1s);
+  ASSERT_TRUE(permit);
+  pollfd ready{permit->wake_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ready, 1, 0), 0);
+  EXPECT_FALSE(permit->revoked());
+  permit->revoke();
+  EXPECT_EQ(::poll(&ready, 1, 0), 1);
+  EXPECT_TRUE(permit->revoked());
+}
+
+}  // namespace
+}  // namespace rlock::lock

@@ -1,0 +1,59 @@
+#include "lock/names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lock/who.hpp"
+
+namespace rlock::lock {
+namespace {
+
+TEST(Names, CarryTheLockAsHashTag) {
+  const Names names("rlock:k");
+  EXPECT_EQ(names.queue, "rlock:q:{rlock:k}");
+  EXPECT_EQ(names.info, "rlock:i:{rlock:k}");
+  EXPECT_EQ(names.channel("t"), "rlock:w:{rlock:k}:t");
+}
+
+TEST(Names, LeaveATagOfTheKeyItsOwn) {
+  EXPECT_EQ(Names("a{b}c").queue, "rlock:q::a{b}c");
+  // Not a tag for the server: nothing between the braces.
+  EXPECT_EQ(Names("a{}c").queue, "rlock:q:{a{}c}");
+}
+
+TEST(Names, OfDifferentLocksDiffer) {
+  std::set<std::string> seen;
+  for (const char* lock : {"a", "{a}", "{{a}", "{a}}", ":a", "a}", "{", "{}", ":{a}"}) {
+    EXPECT_TRUE(seen.insert(Names(lock).queue).second) << lock;
+    EXPECT_EQ(lock_of_side_key(Names(lock).queue), lock);
+    EXPECT_EQ(lock_of_side_key(Names(lock).info), lock);
+    EXPECT_TRUE(is_side_key(Names(lock).fence));
+  }
+  EXPECT_FALSE(is_side_key("rlock:quay"));
+  EXPECT_EQ(lock_of_side_key("rlock:quay"), "");
+}
+
+TEST(Who, SurvivesItsWayThroughTheServer) {
+  const Who who{"web 1", 123, "", "make  all 'x'"};
+  const auto back = Who::decode(who.encode());
+  EXPECT_EQ(back.host, "web_1");
+  EXPECT_EQ(back.pid, 123);
+  EXPECT_EQ(back.user, "?");
+  EXPECT_EQ(back.command, who.command);
+}
+
+TEST(Record, IsReadAsTheScriptsWriteIt) {
+  const auto record = Record::decode("s 1700000000000001 1700000000000000 42 7 web1 ann ./job -x");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->since_us, 1700000000000000);
+  EXPECT_EQ(record->fence, 42U);
+  EXPECT_EQ(record->who.summary(), "ann@web1 pid 7");
+  EXPECT_EQ(record->who.command, "./job -x");
+  EXPECT_FALSE(Record::decode(""));
+  EXPECT_TRUE(Record::decode("x"));
+  EXPECT_TRUE(Record::decode(std::string(5, ' ')));
+}
+
+}  // namespace
+}  // namespace rlock::lock

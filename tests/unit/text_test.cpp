@@ -1,0 +1,35 @@
+#include "base/text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rlock::base {
+namespace {
+
+TEST(Text, KeepsWhatIsPrintable) {
+  EXPECT_EQ(printable("nightly backup ~ 'x'"), "nightly backup ~ 'x'");
+  EXPECT_EQ(printable("caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x94\x92"), "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x94\x92");
+}
+
+TEST(Text, EscapesEveryByteThatCouldSteerATerminal) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text(1, static_cast<char>(byte));
+    const bool plain = byte >= 0x20 && byte < 0x7f;
+    EXPECT_EQ(printable(text) == text, plain) << byte;
+  }
+  EXPECT_EQ(printable("\x1b[31m"), "\\x1b[31m");
+  EXPECT_EQ(printable("\x1b]0;t\x07"), "\\x1b]0;t\\x07");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");                       // C1 CSI
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae");              // right-to-left override
+  EXPECT_EQ(printable("\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xe2\x80"),  // overlong, surrogate, too high, cut
+            "\\xc0\\x9b\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xe2\\x80");
+}
+
+TEST(Text, KnowsControlBytes) {
+  EXPECT_FALSE(has_control("key \xc3\xa9"));
+  EXPECT_TRUE(has_control("a\nb"));
+  EXPECT_TRUE(has_control("\x7f"));
+  EXPECT_TRUE(has_control(std::string_view("\0", 1)));
+}
+
+}  // namespace
+}  // namespace rlock::base
