@@ -1,0 +1,44 @@
+# The house rules that a compiler does not see.
+
+src=$BATS_TEST_DIRNAME/../src
+
+# includes FOLDER: what its files include, by folder of src.
+includes() { grep -rhoE '^#include "[a-z]+/' "$src/$1" | grep -oE '[a-z]+' | grep -v include | sort -u | tr '\n' ' '; }
+
+only() {
+  local folder=$1 allowed=" $* " found
+  for found in $(includes "$folder"); do
+    if [[ $allowed != *" $found "* ]]; then
+      echo "src/$folder includes $found"
+      return 1
+    fi
+  done
+}
+
+@test "includes run along the arrows of ARCHITECTURE.md only" {
+  only base
+  only redis base
+  only process base
+  only lock redis base
+  only commands lock redis process base
+  only cli commands lock redis base
+}
+
+@test "each library is known in one room" {
+  run grep -rl 'hiredis/' "$src"
+  [ -n "$output" ]
+  ! grep -v '/src/redis/' <<<"$output"
+  run grep -rl 'CLI/CLI.hpp' "$src"
+  [ -n "$output" ]
+  ! grep -v '/src/cli/' <<<"$output"
+  run grep -rl 'nlohmann/' "$src"
+  [ "$output" = "$src/commands/output.cpp" ]
+}
+
+@test "the README's exit statuses are those of the table" {
+  local status
+  for status in 64 69 75 77 78 79; do
+    grep -q "ExitRow{\"$status\"" "$src/base/exit_status.hpp"
+    grep -q "^| $status |" "$BATS_TEST_DIRNAME/../README.md"
+  done
+}
