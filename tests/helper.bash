@@ -18,6 +18,14 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
+# What a test left running in its background ends with it.
+teardown() {
+  local pid
+  for pid in $(jobs -pr) $(jobs -ps); do
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+}
+
 # start_server [NAME [REDIS OPTION...]]: a server on a private Unix socket, answering when this returns.
 # Sets and exports url, and sock for redis-cli. Its pid stands in a file, for stop_servers.
 start_server() {
@@ -82,4 +90,19 @@ expect() {
     printf 'output: %s\n' "$output" >&2
     return 1
   }
+}
+
+# expect_error STATUS TEXT COMMAND...: it ends so, with nothing on standard output, and says on standard error the one
+# line "rlock: ...TEXT...".
+expect_error() {
+  local wanted=$1 text=$2
+  shift 2
+  run --separate-stderr "$@"
+  # shellcheck disable=SC2154 # bats sets them
+  if ((status != wanted)) || [ -n "$output" ] || ((${#stderr_lines[@]} != 1)) ||
+    [[ ${stderr_lines[0]} != "rlock: "*"$text"* ]]; then
+    printf '%s\nstatus: %s, not %s\noutput: %s\nerror, wanted "%s": %s\n' \
+      "$*" "$status" "$wanted" "$output" "$text" "$stderr" >&2
+    return 1
+  fi
 }
