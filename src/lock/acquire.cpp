@@ -48,10 +48,7 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
 // An enter may have been granted or queued that we know nothing of, or no longer want. The leave also
 // voids the token, in case that enter is still on its way.
 void Acquisition::abandon() {
-  const bool asked = client_.session().sent_at() != Instant{};
-  const bool queued = ticket_ != 0;
-  const bool certain = heard_ != Instant{} && heard_ >= client_.session().sent_at();
-  if (!asked || (certain && !queued)) return;
+  if (!entangled_ || client_.session().sent_at() == Instant{}) return;
   base::PlainPoller plain;
   (void)client_.leave(token_, terms_.ttl, Force::no, BootClock::now() + abandon_limit, plain);
 }
@@ -84,15 +81,19 @@ Result<std::optional<Lease>> Acquisition::step(Entered entered) {
 
 Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) {
   const auto give_up = wait ? BootClock::now() + *wait : base::never;
-  auto entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, base::never, poller_);
+  const auto until = client_.session().bounded(base::never);
+  entangled_ = true;
+  auto entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
   if (!entered && entered.error().code == ErrorCode::unreachable && client_.session().sent_at() != Instant{}) {
     // It was there and broke off: the same question once more tells what became of the first.
-    entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, base::never, poller_);
+    entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
   }
   if (!entered) return std::unexpected(entered.error());
   auto lease = step(std::move(*entered));
   if (!lease || *lease) return lease;
-  if (BootClock::now() >= give_up && too_late_ == 0) return std::nullopt;
+  entangled_ = too_late_ > 0;
+  if (!entangled_ && BootClock::now() >= give_up) return std::nullopt;
+  entangled_ = true;
   return queue_up(give_up);
 }
 

@@ -47,8 +47,9 @@ class Acquisition {
   std::optional<NotHeld> met_;
   std::int64_t ticket_ = 0;
   Wake wake_ = Wake::push;
-  base::Instant heard_{};  ///< when the server last answered
-  int too_late_ = 0;       ///< grants that were over when they arrived
+  base::Instant heard_{};   ///< when the server last answered
+  bool entangled_ = false;  ///< the server may know the token: held, queued, or asked and unanswered
+  int too_late_ = 0;        ///< grants that were over when they arrived
 };
 
 }  // namespace rlock::lock

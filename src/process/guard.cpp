@@ -22,6 +22,8 @@ using base::BootClock;
 using base::Instant;
 
 constexpr std::string_view comm = "rlock-guard";
+// What SIGKILL has not ended by then hangs in the kernel.
+constexpr auto hopeless_after = std::chrono::seconds(10);
 
 class Watch {
  public:
@@ -30,8 +32,8 @@ class Watch {
     roots_.environment = std::move(environment);
   }
 
-  // Returns when rlock is dead and nothing of the command is left.
-  void keep() {
+  // Returns when rlock is dead: true when nothing of the command is left.
+  bool keep() {
     // Half the kill time is rlock's own to act in, half is the guard's.
     bool fired = at_end_ == AtEnd::leave;
     while (true) {
@@ -44,7 +46,7 @@ class Watch {
       }
     }
     // The lock may go to another only when nobody is left who thinks that he has it.
-    if (!permit_.over()) kill_all(roots_);
+    return permit_.over() || kill_all(roots_);
   }
 
  private:
@@ -55,11 +57,13 @@ class Watch {
     return (fds[0].revents & POLLIN) != 0;
   }
 
-  static void kill_all(const Roots& roots) {
+  static bool kill_all(const Roots& roots) {
     base::PlainPoller plain;
+    const auto give_up = BootClock::now() + hopeless_after;
     while (true) {
       const auto left = descendants_of(roots, ::getpid());
-      if (left.empty()) return;
+      if (left.empty()) return true;
+      if (BootClock::now() >= give_up) return false;
       for (const auto& process : left) send_signal(process, SIGKILL);
       plain.wait({}, BootClock::now() + std::chrono::milliseconds(1));
     }
@@ -95,8 +99,7 @@ base::Result<Guard> Guard::start(const base::Permit& permit, std::string environ
   const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
   ::close_range(4, ~0U, 0);
 
-  Watch(permit, rlock, kept, std::move(environment), at_end).keep();
-  orphaned();
+  if (Watch(permit, rlock, kept, std::move(environment), at_end).keep()) orphaned();
   ::_exit(0);
 }
 

@@ -41,6 +41,9 @@ class Session {
   /// loss of every lock on it.
   void never_start() { on_demand_ = OnDemand::leave; }
 
+  /// `until`, or the timeout from now where that is sooner.
+  base::Instant bounded(base::Instant until) const;
+
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
   int fd() const { return connection_ ? connection_->fd() : -1; }
@@ -52,7 +55,6 @@ class Session {
 
  private:
   base::Result<void> connect(base::Instant until, base::Poller& poller);
-  base::Instant bounded(base::Instant until) const;
   template <class T>
   base::Result<T> dropped(base::Error error);
 
