@@ -46,7 +46,9 @@ class Watch {
       }
     }
     // The lock may go to another only when nobody is left who thinks that he has it.
-    return permit_.over() || kill_all(roots_);
+    if (permit_.over()) return true;
+    for (const auto& process : roots_.known) send_signal(process, SIGKILL);  // at once; the walk takes its time
+    return kill_all(roots_);
   }
 
  private:

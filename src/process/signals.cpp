@@ -50,9 +50,11 @@ void handle(int number) {
 Signals::Signals() {
   ::sigprocmask(SIG_SETMASK, nullptr, &original_mask_);
   blocked_mask_ = original_mask_;
+  sigemptyset(&handled_);
   for (int number : ending) {
     if (is_ignored(number)) continue;
     handle(number);
+    sigaddset(&handled_, number);
     sigaddset(&blocked_mask_, number);
   }
   child_was_ignored_ = is_ignored(SIGCHLD);
@@ -109,9 +111,7 @@ void Signals::close_window() { ::sigprocmask(SIG_SETMASK, &blocked_mask_, nullpt
 void Signals::restore_in_child() const {
   // exec resets what is caught, but until then our handler would swallow a signal meant for the command.
   for (int number : ending) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) ::signal(number, SIG_DFL);
+    if (sigismember(&handled_, number) == 1) ::signal(number, SIG_DFL);
   }
   ::signal(SIGCONT, SIG_DFL);
   ::signal(SIGCHLD, child_was_ignored_ ? SIG_IGN : SIG_DFL);
