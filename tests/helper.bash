@@ -16,14 +16,29 @@ setup() {
   key="key-$BATS_TEST_NUMBER"
   [ -z "${url:-}" ] || export RLOCK_SERVER=$url
   cd "$BATS_TEST_TMPDIR" || return 1
+  # bats counts the time in a job of its own. Killed, that would leave its sleep behind, and bats waits for it.
+  jobs_of_bats=" $(jobs -p | tr '\n' ' ')"
 }
 
 # What a test left running in its background ends with it.
 teardown() {
   local pid
-  for pid in $(jobs -pr) $(jobs -ps); do
-    kill -KILL "$pid" 2>/dev/null || true
+  for pid in $(jobs -p | grep -vxF "$jobs_before"); do
+    { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
   done
+}
+
+# background COMMAND...: leaves it running, its pid in $!; finish waits for all of these, and fails when one did.
+background() {
+  "$@" 3>&- &
+  background_pids+=($!)
+}
+finish() {
+  local pid
+  for pid in "${background_pids[@]}"; do
+    wait "$pid" || return 1
+  done
+  background_pids=()
 }
 
 # start_server [NAME [REDIS OPTION...]]: a server on a private Unix socket, answering when this returns.
