@@ -17,7 +17,7 @@ setup() {
   [ -z "${url:-}" ] || export RLOCK_SERVER=$url
   cd "$BATS_TEST_TMPDIR" || return 1
   # bats counts the time in a job of its own. Killed, that would leave its sleep behind, and bats waits for it.
-  jobs_of_bats=" $(jobs -p | tr '\n' ' ')"
+  jobs_before=$(jobs -p)
 }
 
 # What a test left running in its background ends with it.
