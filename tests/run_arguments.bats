@@ -1,3 +1,4 @@
+# shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
 load helper
 
 setup_file() { start_server; }
@@ -13,6 +14,7 @@ arrive() {
   diff wanted seen
 }
 
+# shellcheck disable=SC1003 # a lone backslash
 awkward=('' ' ' '[1,2]' '[]' '{a: b}' '%' '%s' '\' '\n' '*' '~' '$HOME' '$(id)' '`id`' "'" '"' ';' '#' '=' 'a=b' '@'
   - -- --- --ttl --ttl=5s -t 5 -n -q --help -h --version -V --on-lost=nonsense --no-such-option -E 600
   $'two\nlines' $'\n' $'tab\tand\rreturn' $'\e[31m' $'\xff\xfe\x80' $'\xc3' 'schloß' '鎖' '' -- '')

@@ -1,0 +1,165 @@
+# shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# alike WRAPPER... -- COMMAND...: started by WRAPPER, COMMAND prints the same with and without rlock around it.
+alike() {
+  local wrapper=()
+  while [ "$1" != -- ]; do wrapper+=("$1") && shift; done
+  shift
+  "${wrapper[@]}" "$@" >plain
+  "${wrapper[@]}" rlock run "$key" -- "$@" >under-rlock
+  [ -s plain ]
+  diff plain under-rlock
+}
+
+signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
+
+@test "signal mask and dispositions are the caller's" {
+  alike -- "${signals[@]}"
+  alike env --ignore-signal=PIPE -- "${signals[@]}"
+  alike env --ignore-signal=CHLD -- "${signals[@]}"
+  alike env --ignore-signal=PIPE,CHLD,TERM,INT,HUP,QUIT,USR1,USR2,ALRM -- "${signals[@]}"
+  alike env --block-signal=PIPE,CHLD,TERM,INT,HUP,QUIT,USR1,USR2,ALRM,CONT,TTOU -- "${signals[@]}"
+}
+
+@test "dispositions of signals that rlock has no use for are the caller's too" {
+  alike env --ignore-signal=CONT -- "${signals[@]}"
+  alike env --ignore-signal -- "${signals[@]}"
+  alike env --block-signal -- "${signals[@]}"
+}
+
+@test "the exit status is exact though the caller ignores SIGCHLD" {
+  expect 9 env --ignore-signal=CHLD rlock run "$key" -- sh -c 'exit 9'
+  expect 9 env --ignore-signal=CHLD rlock run "$key" -- sh -c 'sleep 0.1; exit 9'
+  is_free
+}
+
+@test "under nohup the command ignores SIGHUP, as without rlock" {
+  alike nohup -- "${signals[@]}"
+  grep -q 'SigIgn:.*1$' under-rlock
+}
+
+@test "umask, working directory, limits, priority, process group and session are the caller's" {
+  mkdir elsewhere && cd elsewhere
+  umask 027
+  ulimit -n 321
+  ulimit -c 0
+  alike -- sh -c 'umask; pwd; ulimit -a; nice; ps -o pgid=,sid=,tpgid= -p $$'
+  alike nice -n 3 -- sh -c 'umask; nice'
+}
+
+@test "the command has no descriptor of rlock's, and each of the caller's" {
+  alike -- ls /proc/self/fd
+  alike -- sh -c 'readlink /proc/$$/fd/0 /proc/$$/fd/2'
+  exec 7</dev/null 9>other
+  alike -- ls /proc/self/fd
+  alike -- sh -c 'readlink /proc/$$/fd/7 /proc/$$/fd/9'
+}
+
+@test "what the caller has closed is closed for the command" {
+  # No output where it is closed, hence a file; the colon keeps the shell itself alive to be looked at.
+  local look='ls /proc/$$/fd >"$0"; :' which closing
+  for which in '<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+    closing="exec \"\$@\" $which"
+    sh -c "$closing" sh sh -c "$look" plain
+    sh -c "$closing" sh rlock run -v "$key" -- sh -c "$look" under-rlock
+    [ -s plain ]
+    diff plain under-rlock
+  done
+}
+
+@test "with everything closed rlock takes, waits, reports and gives back as ever" {
+  local all='exec "$@" <&- >&- 2>&-'
+  expect 0 sh -c "$all" sh rlock run -v "$key" -- sh -c 'sleep 0.1; echo ran >ran'
+  [ -e ran ] && is_free
+  redis set "rlock:$key" another px 60000
+  expect 75 sh -c "$all" sh rlock run -v -w 300ms "$key" -- true
+  [ "$(redis get "rlock:$key")" = another ]
+}
+
+@test "standard input is the command's alone, to the last byte" {
+  head -c 300000 /dev/urandom >bytes
+  rlock run "$key" -- cat <bytes >copy
+  cmp bytes copy
+  { rlock run "$key" -- true && cat; } <bytes >copy
+  cmp bytes copy
+  # shellcheck disable=SC2002 # a pipe is wanted
+  cat bytes | { rlock run "$key" -- dd bs=1 count=1000 status=none && cat; } >copy
+  cmp bytes copy
+}
+
+@test "standard output and error are not mixed and not held back" {
+  run --separate-stderr rlock run "$key" -- sh -c 'echo out; echo error >&2'
+  [ "$output" = out ]
+  # shellcheck disable=SC2154 # bats sets it
+  [ "$stderr" = error ]
+  rlock run "$key" -- sh -c 'echo early; until [ -e seen ]; do sleep 0.01; done' >said 3>&- &
+  until_true 10 grep -q early said
+  touch seen
+  wait $!
+}
+
+@test "RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE and RLOCK_TTL are set, and nothing else" {
+  local show='env; echo "held by $(redis-cli -s "$sock" get "rlock:$RLOCK_KEY")"'
+  env -i PATH="$PATH" A=1 B='two
+lines' sock="$sock" RLOCK_SERVER="$url" sh -c "$show" | grep -v '^_=' >plain
+  env -i PATH="$PATH" A=1 B='two
+lines' sock="$sock" RLOCK_SERVER="$url" rlock run -t 90s "$key" -- sh -c "$show" | grep -v '^_=' >under-rlock
+  run diff <(sort plain) <(sort under-rlock)
+  [[ $output == *"> RLOCK_KEY=$key"* ]]
+  [[ $output =~ '> RLOCK_TOKEN='([0-9a-f]{32})$'\n' ]]
+  [[ $output == *"> held by ${BASH_REMATCH[1]}"* ]]
+  [[ $output =~ '> RLOCK_FENCE='[0-9]+$'\n' ]]
+  [[ $output == *"> RLOCK_TTL=1m30s"* ]]
+  [ "$(grep -c '^[<>]' <<<"$output")" = 6 ] # these four, and "held by" twice
+}
+
+@test "the fence grows from run to run" {
+  local before=0 fence
+  for _ in 1 2 3 4 5; do
+    fence=$(rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"')
+    ((fence > before))
+    before=$fence
+  done
+}
+
+# What a nested run and the run around it have; the server says who holds.
+nest='echo "$RLOCK_TOKEN $RLOCK_FENCE"
+  rlock run -n "$RLOCK_KEY" -- sh -c "echo \"\$RLOCK_TOKEN \$RLOCK_FENCE\""
+  echo "$? $(redis-cli -s "$sock" get "rlock:$RLOCK_KEY")"'
+
+@test "a nested run of the same key runs at once, under the same lock, and releases nothing" {
+  expect 0 rlock run "$key" -- sh -c "$nest"
+  local token=${lines[0]% *}
+  [ "${lines[1]}" = "${lines[0]}" ]
+  [ "${lines[2]}" = "0 $token" ]
+  is_free
+}
+
+@test "a nested run is one at any depth, and gives the status of its command" {
+  expect 7 rlock run "$key" -- rlock run -n "$key" -- rlock run -n "$key" -- sh -c 'exit 7'
+  is_free
+}
+
+@test "a nested run of another key is a run of its own" {
+  expect 0 rlock run "$key" -- rlock run -n other -- sh -c "echo \$RLOCK_KEY; redis-cli -s $sock exists rlock:$key rlock:other"
+  [ "$output" = $'other\n2' ]
+  is_free && is_free other
+  expect 75 rlock run "$key" -- rlock run -n other -- rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "a token in the environment is not trusted: the lock may be free or another's by now" {
+  export RLOCK_KEY=$key RLOCK_TOKEN=0123456789abcdef0123456789abcdef
+  expect 0 rlock run -n "$key" -- sh -c 'echo "$RLOCK_TOKEN"; redis-cli -s "$sock" get "rlock:$RLOCK_KEY"'
+  [ "${lines[0]}" = "${lines[1]}" ]
+  [ "${lines[0]}" != "$RLOCK_TOKEN" ]
+  is_free
+  redis set "rlock:$key" another px 60000
+  expect 75 rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+  [ "$(redis get "rlock:$key")" = another ]
+}
