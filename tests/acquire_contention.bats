@@ -1,0 +1,200 @@
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# waiter NAME [OPTION...]: waits for the lock in the background, then writes NAME into order.
+waiter() {
+  local name=$1
+  shift
+  background rlock run "$@" "$key" -- sh -c 'echo "$1" >>order' sh "$name"
+}
+
+# The waiters' tokens, first to last.
+queue() { redis zrange "rlock:q:{rlock:$key}" 0 -1; }
+
+grows_strictly() { sort -cnu "$1"; }
+
+@test "two hundred at once: nobody loses a count, and every fence is higher than the one before" {
+  cat >critical.sh <<-'END'
+	#!/bin/sh
+	read -r n <counter
+	sleep 0.002
+	echo $((n + 1)) >counter
+	echo "$RLOCK_FENCE" >>fences
+	END
+  chmod +x critical.sh
+  echo 0 >counter
+  local i
+  for ((i = 0; i < 200; i++)); do
+    background rlock run "$key" -- ./critical.sh
+  done
+  finish
+  [ "$(cat counter)" = 200 ]
+  [ "$(wc -l <fences)" = 200 ]
+  grows_strictly fences
+  is_free
+  waiting 0
+}
+
+@test "a queue of a hundred is served in the order of its tickets" {
+  local i token
+  token=$(rlock acquire "$key")
+  for ((i = 0; i < 100; i++)); do
+    background rlock run "$key" -- sh -c 'echo "$RLOCK_TOKEN" >>order'
+  done
+  until_true 30 waiting 100
+  queue >tickets
+  rlock release "$key" "$token"
+  finish
+  diff tickets order
+}
+
+@test "who comes first runs first" {
+  local i token
+  token=$(rlock acquire "$key")
+  for i in $(seq 20); do
+    waiter "$i"
+    until_true 10 waiting "$i"
+  done
+  rlock release "$key" "$token"
+  finish
+  diff <(seq 20) order
+}
+
+@test "nobody is overtaken by one that does not wait" {
+  local token
+  token=$(rlock acquire "$key")
+  background rlock run "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  until_true 10 waiting 1
+  rlock release "$key" "$token"
+  expect 75 rlock run -n "$key" -- true
+  touch go
+  finish
+}
+
+@test "fences go on growing when the server has been flushed" {
+  local i
+  for i in 1 2 3; do
+    rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >>fences; echo "$RLOCK_FENCE" >>fences.'"$i"
+    rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >>fences'
+    redis flushall
+  done
+  [ "$(wc -l <fences)" = 6 ]
+  grows_strictly fences
+}
+
+@test "fifty killed in the queue hold up nobody" {
+  local i token dead=()
+  token=$(rlock acquire "$key")
+  for ((i = 0; i < 50; i++)); do
+    waiter dead
+    dead+=($!)
+  done
+  until_true 20 waiting 50
+  waiter living
+  until_true 10 waiting 51
+  local next
+  next=$(queue | tail -1)
+  kill -KILL "${dead[@]}"
+  one_channel() { [ "$(redis pubsub channels 'rlock:w:*' | grep -c .)" = 1 ]; }
+  until_true 10 one_channel
+  # Handed over within the release itself: no time passes in which it could stall.
+  background redis monitor >commands
+  until_true 10 grep OK commands
+  rlock release "$key" "$token"
+  until_true 10 test -s order
+  [ "$(cat order)" = living ]
+  grep -F '"set"' -i commands | grep -F "$next"
+  until_true 10 is_free
+  waiting 0
+}
+
+@test "a frozen waiter is passed by the one behind it, and runs when it thaws" {
+  local token frozen
+  token=$(rlock acquire "$key")
+  waiter frozen
+  frozen=$!
+  until_true 10 waiting 1
+  waiter behind
+  until_true 10 waiting 2
+  kill -STOP "$frozen"
+  rlock release "$key" "$token"
+  until_true 20 test -s order
+  [ "$(cat order)" = behind ]
+  kill -CONT "$frozen"
+  wait "$frozen"
+  [ "$(tail -1 order)" = frozen ]
+  is_free
+}
+
+@test "busy is 75 at once and after a time, and names the holder" {
+  local token verb
+  token=$(USER=ann rlock acquire "$key")
+  for verb in acquire run; do
+    local command=()
+    [ $verb = acquire ] || command=(-- touch ran)
+    expect_error 75 "busy: $key is held by ann@$(uname -n) pid " rlock $verb -n "$key" "${command[@]}"
+    expect_error 75 "busy: $key is held by ann@$(uname -n) pid " rlock $verb -w 300ms "$key" "${command[@]}"
+    RLOCK_WAIT=0 expect_error 75 "busy: $key" rlock $verb "$key" "${command[@]}"
+  done
+  [ ! -e ran ]
+  rlock release "$key" "$token"
+}
+
+@test "-q leaves the word busy out" {
+  rlock acquire "$key"
+  expect 75 rlock acquire -qn "$key"
+  [ -z "$output" ]
+}
+
+@test "-E chooses the status of busy, and of nothing else" {
+  local code token
+  token=$(rlock acquire "$key")
+  for code in 0 1 75 255; do
+    expect $code rlock run -n -E $code "$key" -- true
+    expect $code rlock acquire -w 1ms --conflict-exit-code $code "$key"
+    [[ $output == *busy* ]]
+  done
+  rlock release "$key" "$token"
+  expect 0 rlock run -n -E 9 "$key" -- true
+  expect 75 rlock run -n -E 9 "$key" -- sh -c 'exit 75'
+  RLOCK_SERVER=unix:///nonexistent expect 69 rlock run -n -E 0 "$key" -- true
+}
+
+@test "who gives up leaves the queue, and nothing of itself behind" {
+  local token
+  token=$(rlock acquire "$key")
+  background rlock run -w 1s "$key" -- true
+  until_true 10 waiting 1
+  ended 75 $!
+  waiting 0
+  [ "$(redis hlen "rlock:i:{rlock:$key}")" = 1 ]
+  rlock release "$key" "$token"
+  expect 0 rlock run -n "$key" -- true
+}
+
+@test "a lease that nobody releases ends, and the first waiter has it then" {
+  rlock acquire --ttl 1s "$key"
+  waiter first
+  until_true 10 waiting 1
+  waiter second
+  finish
+  diff <(printf '%s\n' first second) order
+}
+
+@test "acquire waits its turn among runs" {
+  local token
+  token=$(rlock acquire "$key")
+  waiter one
+  until_true 10 waiting 1
+  background sh -c 'rlock acquire "$1" >two && echo two >>order' sh "$key"
+  until_true 10 waiting 2
+  waiter three
+  until_true 10 waiting 3
+  rlock release "$key" "$token"
+  until_true 10 test -s two
+  rlock release "$key" "$(cat two)"
+  finish
+  diff <(printf '%s\n' one two three) order
+}
