@@ -41,6 +41,16 @@ finish() {
   background_pids=()
 }
 
+# ended STATUS PID: waits for a job; whether it ended with that status.
+ended() {
+  local status=0
+  wait "$2" || status=$?
+  [ "$status" = "$1" ] || {
+    echo "ended with $status, not $1" >&2
+    return 1
+  }
+}
+
 # start_server [NAME [REDIS OPTION...]]: a server on a private Unix socket, answering when this returns.
 # Sets and exports url, and sock for redis-cli. Its pid stands in a file, for stop_servers.
 start_server() {
