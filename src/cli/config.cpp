@@ -62,6 +62,12 @@ Result<void> apply(CLI::App& app, const CLI::ConfigItem& item, std::string_view 
 Result<void> read_file(CLI::App& app, std::string_view verb, const std::string& path) {
   std::ifstream stream(path);
   if (!stream) return base::fail_errno(ErrorCode::configuration, "cannot read the configuration file " + path);
+  return read_configuration(app, verb, stream, path);
+}
+
+}  // namespace
+
+Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istream& stream, const std::string& path) {
   try {
     for (const auto& item : CLI::ConfigTOML().from_config(stream)) {
       if (auto applied = apply(app, item, verb, path); !applied) return applied;
@@ -72,8 +78,6 @@ Result<void> read_file(CLI::App& app, std::string_view verb, const std::string& 
   if (stream.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
   return {};
 }
-
-}  // namespace
 
 Result<void> read_configuration(CLI::App& app, std::string_view verb) {
   if (const auto* config = app.get_option("--config"); config->count() > 0) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <istream>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -13,5 +15,9 @@ namespace rlock::cli {
 /// verbs are passed over; what is no option of rlock at all is an error (configuration), as are values
 /// that the command line would not take.
 base::Result<void> read_configuration(CLI::App& app, std::string_view verb);
+
+/// The same from one file, already open; `path` stands in messages.
+base::Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istream& stream,
+                                      const std::string& path);
 
 }  // namespace rlock::cli

@@ -1,6 +1,7 @@
 #include "lock/client.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 namespace rlock::lock {
@@ -42,7 +43,7 @@ std::unexpected<base::Error> Client::nonsense() const {
   return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
 }
 
-Result<Reply> Client::run(const Script& script, const std::string& token, std::vector<std::string> arguments,
+Result<Reply> Client::run(const Script& script, const std::string& token, const std::vector<std::string>& arguments,
                           Instant until, base::Poller& poller) {
   for (const auto& request :
        {command("EVALSHA", script.sha1, token, arguments), command("EVAL", script.text, token, arguments)}) {
@@ -152,7 +153,9 @@ Result<Inspection> Client::inspect(std::int64_t most_waiters, Instant until, bas
   result.waiting = items[4].integer;
   const auto& waiters = items[5].items;
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    result.waiters.push_back({std::stoll("0" + waiters[i].text), Record::decode(waiters[i + 1].text)});
+    std::int64_t ticket = 0;
+    std::from_chars(waiters[i].text.data(), waiters[i].text.data() + waiters[i].text.size(), ticket);
+    result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
   }
   return result;
 }

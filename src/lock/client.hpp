@@ -95,8 +95,8 @@ class Client {
   const Names& names() const { return names_; }
 
  private:
-  base::Result<redis::Reply> run(const Script& script, const std::string& token, std::vector<std::string> arguments,
-                                 base::Instant until, base::Poller& poller);
+  base::Result<redis::Reply> run(const Script& script, const std::string& token,
+                                 const std::vector<std::string>& arguments, base::Instant until, base::Poller& poller);
   redis::Command command(std::string_view verb, std::string_view script, const std::string& token,
                          const std::vector<std::string>& arguments) const;
   base::Result<Entered> read_entered(const redis::Reply& reply) const;

@@ -21,7 +21,7 @@ namespace {
 using base::BootClock;
 using base::Instant;
 
-constexpr std::string_view comm = "rlock-guard";
+constexpr const char* comm = "rlock-guard";
 // What SIGKILL has not ended by then hangs in the kernel.
 constexpr auto hopeless_after = std::chrono::seconds(10);
 
@@ -91,13 +91,15 @@ base::Result<Guard> Guard::start(const base::Permit& permit, std::string environ
   if (pid > 0) return Guard(pid);
 
   ::setsid();
-  ::prctl(PR_SET_NAME, comm.data());
+  ::prctl(PR_SET_NAME, comm);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int standard : {0, 1, 2}) ::dup2(null, standard);
+  for (int standard : {0, 1, 2}) {
+    if (null >= 0) ::dup2(null, standard);
+  }
   const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
   ::close_range(4, ~0U, 0);
 

@@ -31,6 +31,7 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
     signals.close_window();
     return SignalFirst{};
   }
+  // NOLINTNEXTLINE: posix_spawn can neither look at the race below nor set a death signal
   const pid_t child = ::vfork();
   if (child == 0) {
     ::sigprocmask(SIG_SETMASK, &all, nullptr);

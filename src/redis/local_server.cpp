@@ -58,7 +58,8 @@ Result<void> check_parent(const std::string& directory) {
 }
 
 std::string find_program() {
-  std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  const char* from_environment = std::getenv("PATH");
+  std::string path = from_environment != nullptr ? from_environment : "";
   path += ":/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";  // cron's PATH is short
   for (const auto* program : programs) {
     for (std::size_t start = 0; start <= path.size();) {
@@ -75,6 +76,7 @@ enum class Answer { yes, nobody, unclear };
 
 Answer probe(const std::string& socket) {
   base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return Answer::unclear;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socket.copy(address.sun_path, sizeof address.sun_path - 1);

@@ -1,0 +1,18 @@
+#include <cstdint>
+#include <sstream>
+
+#include "cli/config.hpp"
+#include "cli/tree.hpp"
+
+// Any file is either taken or refused with an error of its own.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rlock;
+  commands::Options options;
+  CLI::App app;
+  cli::add_common(app, options);
+  cli::add_verb(app, commands::Verb::run, options);
+  app.parse(std::vector<std::string>{"key"});
+  std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));
+  (void)cli::read_configuration(app, "run", file, "rlock.conf");
+  return 0;
+}
