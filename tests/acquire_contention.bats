@@ -100,7 +100,7 @@ grows_strictly() { sort -cnu "$1"; }
   one_channel() { [ "$(redis pubsub channels 'rlock:w:*' | grep -c .)" = 1 ]; }
   until_true 10 one_channel
   # Handed over within the release itself: no time passes in which it could stall.
-  background redis monitor >commands
+  background redis-cli -s "$sock" monitor >commands
   until_true 10 grep OK commands
   rlock release "$key" "$token"
   until_true 10 test -s order

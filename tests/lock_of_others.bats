@@ -1,0 +1,132 @@
+# What other libraries lock with SET KEY TOKEN NX PX locks rlock out, and the other way round.
+load helper
+export RLOCK_PREFIX=
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# The first python3 that has Debian's python3-redis.
+python() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    "$python" -c 'import redis' 2>/dev/null && exec "$python" "$@"
+  done
+  echo 'no python3-redis' >&2
+  return 1
+}
+
+foreign_waits() {
+  [ "$(redis zcard "rlock:q:{$key}")" = 1 ]
+}
+
+@test "a key set by another library is busy, and it stands" {
+  redis set "$key" theirs nx px 60000
+  expect_error 75 "busy: $key is held by another program than rlock" rlock run -n "$key" -- touch ran
+  expect_error 75 "busy: $key is held by another program than rlock" rlock acquire -w 200ms "$key"
+  [ ! -e ran ]
+  [ "$(redis get "$key")" = theirs ]
+  [ "$(redis pttl "$key")" -gt 30000 ]
+}
+
+@test "a waiter has the lock when the other library deletes its key" {
+  redis set "$key" theirs nx px 60000
+  background rlock run "$key" -- touch ran
+  background rlock run "$key" -- touch ran2
+  waiters() { [ "$(redis zcard "rlock:q:{$key}")" = 2 ]; }
+  until_true 10 waiters
+  [ ! -e ran ]
+  redis del "$key"
+  until_true 5 test -e ran
+  until_true 5 test -e ran2
+  finish
+}
+
+@test "a waiter has the lock when the key of the other library expires" {
+  redis set "$key" theirs nx px 700
+  expect 0 rlock run -w 10s "$key" -- true
+}
+
+@test "a key without an end holds until it is deleted" {
+  redis set "$key" theirs
+  expect 75 rlock acquire -w 200ms "$key"
+  background rlock run "$key" -- touch ran
+  until_true 10 foreign_waits
+  [ ! -e ran ]
+  redis del "$key"
+  finish
+  [ -e ran ]
+}
+
+@test "no other library can set the key of a lock" {
+  local token
+  token=$(rlock acquire "$key")
+  [ -z "$(redis set "$key" theirs nx px 1000)" ]
+  [ "$(redis get "$key")" = "$token" ]
+  rlock release "$key" "$token"
+  [ "$(redis set "$key" theirs nx px 1000)" = OK ]
+}
+
+@test "a key of another type is a holder like any other, and is left alone" {
+  redis hset hash field value
+  redis rpush list one two
+  redis zadd zset 1 one
+  redis sadd set one
+  redis xadd stream '*' field value
+  local type
+  for type in hash list zset set stream; do
+    redis dump $type >before
+    expect_error 75 "busy: $type is held by another program than rlock" rlock run -n $type -- true
+    expect_error 75 "busy: $type" rlock acquire -w 50ms $type
+    expect_error 79 "$type is held by somebody else" rlock release $type 0123456789abcdef0123456789abcdef
+    expect_error 79 "$type is held by somebody else" rlock renew $type 0123456789abcdef0123456789abcdef
+    expect 0 rlock status --exit-code $type
+    redis dump $type >after
+    cmp before after
+  done
+}
+
+@test "a key of another type makes way by being deleted" {
+  redis hset "$key" field value
+  background rlock run "$key" -- touch ran
+  until_true 10 foreign_waits
+  [ ! -e ran ]
+  redis del "$key"
+  finish
+  [ -e ran ]
+}
+
+@test "redis-py's Lock and rlock exclude each other" {
+  cat >theirs.py <<-'END'
+	import random, sys, time, redis
+	client = redis.Redis(unix_socket_path=sys.argv[1])
+	for _ in range(int(sys.argv[3])):
+	    with redis.lock.Lock(client, sys.argv[2], timeout=60, sleep=0.005):
+	        n = int(open("counter").read())
+	        time.sleep(0.002)
+	        open("counter", "w").write(f"{n + 1}\n")
+	        open("cycles", "a").write("theirs\n")
+	    time.sleep(random.uniform(0, 0.05))
+	END
+  cat >ours.sh <<-'END'
+	#!/bin/bash
+	for ((i = 0; i < $2; i++)); do
+	  rlock run "$1" -- sh -c '
+	    read -r n <counter
+	    sleep 0.002
+	    echo $((n + 1)) >counter
+	    echo ours >>cycles' || exit
+	  sleep "0.0$((RANDOM % 6))"
+	done
+	END
+  echo 0 >counter
+  local i
+  for i in 1 2 3 4; do
+    background python theirs.py "$sock" "$key" 25
+    background bash ours.sh "$key" 25
+  done
+  finish
+  [ "$(cat counter)" = 200 ]
+  [ "$(wc -l <cycles)" = 200 ]
+  # They took turns, rather than one after the other's end.
+  [ "$(uniq cycles | wc -l)" -gt 2 ]
+}
