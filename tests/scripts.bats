@@ -1,0 +1,404 @@
+# Each script of src/lock/scripts as it is sent, through redis-cli alone: every return that its header promises.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+setup_names() {
+  lock=rlock:$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
+}
+
+# script NAME TOKEN ARGV...: its reply, an item a line. TOKEN names the key of those that have left.
+script() {
+  local name=$1 token=$2
+  shift 2
+  setup_names
+  redis eval "$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 5 \
+    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$@"
+}
+
+enter() { script enter "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
+leave() { script leave "$1" "$1" "${2:-10000}" "${3-}"; }
+renew() { script renew "$1" "$1" "${2:-30000}"; }
+inspect() { script inspect '' "${1:-100}"; }
+
+channel() { echo "rlock:w:{rlock:$key}:$1"; }
+# listener TOKEN: the waiter's subscription; what it hears stands in heard.TOKEN. Its pid in $!.
+listener() {
+  background redis-cli -s "$sock" subscribe "$(channel "$1")" >"heard.$1"
+  until_true 10 is_heard "$1"
+}
+is_heard() { [ "$(redis pubsub numsub "$(channel "$1")" | tail -1)" = 1 ]; }
+heard() { tail -1 "heard.$1" | grep -qx "$2"; }
+
+# queued TOKEN: with a subscription and a place at the end of the queue.
+queued() {
+  listener "$1"
+  enter "$1" 30000 0 >/dev/null
+}
+holder() { redis get "rlock:$key"; }
+line() { sed -n "$1p"; }
+
+# is REPLY ITEM...: compares with what is expected, item by item, as patterns. Empty items at the end do not show.
+is() {
+  local reply=$1 item i=0
+  local -a items
+  mapfile -t items <<<"$reply"
+  shift
+  for item; do
+    # shellcheck disable=SC2053 # a pattern
+    [[ ${items[i]} == $item ]] || {
+      printf 'item %d is "%s", not "%s" in: %s\n' $((i + 1)) "${items[i]}" "$item" "$reply" >&2
+      return 1
+    }
+    i=$((i + 1))
+  done
+  ((${#items[@]} <= i)) || {
+    printf '%d items, not %d: %s\n' "${#items[@]}" "$i" "$reply" >&2
+    return 1
+  }
+}
+
+@test "enter takes a free lock, for its ttl, and returns the fence" {
+  local reply now
+  now=$(redis time | head -1)
+  reply=$(enter a 20000)
+  setup_names
+  is "$reply" 1 "$(redis get "$fence")"
+  [ "$(line 2 <<<"$reply")" -ge "${now}000000" ]
+  [ "$(holder)" = a ]
+  [ "$(redis pttl "$lock")" -le 20000 ]
+  [ "$(redis pttl "$lock")" -gt 10000 ]
+  is "$(redis hget "$info" a)" "s * * $(redis get "$fence") 7 host ann "
+}
+
+@test "enter again returns the same fence, and only ever lengthens the lease" {
+  local first
+  first=$(enter a 20000)
+  is "$(enter a 20000)" 1 "$(line 2 <<<"$first")"
+  is "$(enter a 100)" 1 "$(line 2 <<<"$first")"
+  [ "$(redis pttl "rlock:$key")" -gt 10000 ]
+  is "$(enter a 60000 0)" 1 "$(line 2 <<<"$first")"
+  [ "$(redis pttl "rlock:$key")" -gt 30000 ]
+  waiting 0
+}
+
+@test "enter of a held lock that is not to queue changes nothing" {
+  enter a
+  is "$(enter b)" 0 0 -1 '[0-9]*' 1 's * 7 host ann *'
+  waiting 0
+  setup_names
+  [ "$(redis hlen "$info")" = 1 ]
+  [ "$(holder)" = a ]
+}
+
+@test "enter queues behind all, and again at the same place" {
+  local first
+  enter a
+  first=$(enter b 30000 0)
+  is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 's *'
+  is "$(enter c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 's *'
+  is "$(enter b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 's *'
+  waiting 2
+}
+
+@test "enter with an earlier ticket queues where it stood before" {
+  local ticket
+  enter a
+  ticket=$(enter b 30000 0 | line 2)
+  enter c 30000 0
+  redis zrem "rlock:q:{rlock:$key}" b
+  is "$(enter b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 's *'
+  is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" b c
+}
+
+@test "enter of a free lock overtakes no living waiter" {
+  enter a
+  queued b
+  redis del "rlock:$key"
+  # The lock is handed to b; c hears who has it now.
+  is "$(enter c)" 0 0 -1 '[0-9]*' 1 's *'
+  [ "$(holder)" = b ]
+  until_true 10 heard b g
+}
+
+@test "enter of the first waiter takes a free lock" {
+  enter a
+  queued b
+  queued c
+  redis del "rlock:$key"
+  is "$(enter b 30000 0)" 1 '[1-9]*'
+  [ "$(holder)" = b ]
+  waiting 1
+}
+
+@test "enter skips the dead" {
+  local i
+  enter a
+  for i in $(seq 50); do enter "dead$i" 30000 0 >/dev/null; done
+  waiting 50
+  redis del "rlock:$key"
+  is "$(enter b)" 1 '[1-9]*'
+  waiting 0
+  setup_names
+  [ "$(redis hlen "$info")" -le 2 ]
+}
+
+@test "enter of a token that has left returns -1 and does nothing" {
+  enter a
+  is "$(leave a)" 1 's *'
+  is "$(enter a)" -1
+  is "$(enter a 30000 0)" -1
+  is_free
+  waiting 0
+}
+
+@test "enter says of a foreign holder that it is not known" {
+  redis set "rlock:$key" theirs px 5000
+  is "$(enter a)" 0 0 -1 '[1-4][0-9][0-9][0-9]' 0 ''
+  redis persist "rlock:$key"
+  is "$(enter a 30000 0)" 0 '[1-9]*' 0 -1 0 ''
+  redis del "rlock:$key"
+  redis hset "rlock:$key" field value
+  is "$(enter a)" 0 0 -1 -1 0 ''
+  [ "$(redis hget "rlock:$key" field)" = value ]
+}
+
+@test "fences grow across locks lost, released and flushed" {
+  enter a >>replies
+  leave a
+  enter b >>replies
+  redis del "rlock:$key"
+  enter c >>replies
+  redis flushall
+  enter d >>replies
+  # A fence ahead of the clock stays ahead.
+  setup_names
+  redis set "$fence" 9000000000000000
+  leave d
+  enter e >>replies
+  leave e
+  enter f >>replies
+  grep -vx 1 replies | sort -cnu
+  [ "$(tail -1 replies)" = 9000000000000002 ]
+}
+
+@test "leave releases, says who held, and voids the token" {
+  enter a
+  is "$(leave a 12345)" 1 's * 7 host ann '
+  is_free
+  setup_names
+  [ "$(redis exists "$info" "$queue")" = 0 ]
+  [ "$(redis pttl "rlock:t:{rlock:$key}:a")" -gt 10000 ]
+}
+
+@test "leave with another's token touches nothing of the holder's" {
+  enter a
+  is "$(leave b)" 0 ''
+  [ "$(holder)" = a ]
+  is "$(enter a)" 1 '[1-9]*'
+}
+
+@test "leave of a lock that nobody holds returns -1" {
+  is "$(leave a)" -1 ''
+  is "$(enter a)" -1
+}
+
+@test "leave takes a waiter out of the queue" {
+  enter a
+  queued b
+  queued c
+  is "$(leave b)" 0 ''
+  [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = c ]
+  setup_names
+  [ -z "$(redis hget "$info" b)" ]
+  is "$(enter b 30000 0)" -1
+}
+
+@test "leave with force releases whoever holds, and says whom" {
+  enter a
+  is "$(leave '' 10000 1)" 1 's * 7 host ann '
+  is_free
+  redis set "rlock:$key" theirs
+  is "$(leave '' 10000 1)" 1 ''
+  redis rpush "rlock:$key" theirs
+  is "$(leave '' 10000 1)" 1 ''
+  is "$(leave '' 10000 1)" -1 ''
+}
+
+@test "leave of a key of another type returns 0, and leaves it" {
+  redis rpush "rlock:$key" theirs
+  is "$(leave a)" 0 ''
+  [ "$(redis lrange "rlock:$key" 0 -1)" = theirs ]
+}
+
+@test "leave hands the lock to the first waiter, tells it, and tells the next" {
+  enter a
+  queued b
+  queued c
+  local fence_before
+  setup_names
+  fence_before=$(redis get "$fence")
+  is "$(leave a)" 1 's *'
+  [ "$(holder)" = b ]
+  [ "$(redis pttl "$lock")" -le 3000 ]
+  [ "$(redis zrange "$queue" 0 -1)" = c ]
+  [ "$(redis get "$fence")" -gt "$fence_before" ]
+  until_true 10 heard b g
+  until_true 10 heard c 'h 3000'
+  # The confirmation is an enter: the fence of the hand-off, the whole lease.
+  is "$(enter b 60000)" 1 "$(redis get "$fence")"
+  [ "$(redis pttl "$lock")" -gt 30000 ]
+}
+
+@test "leave skips the dead and hands to the first living one" {
+  local i
+  enter a
+  for i in $(seq 50); do enter "dead$i" 30000 0 >/dev/null; done
+  queued b
+  enter late 30000 0
+  leave a
+  [ "$(holder)" = b ]
+  [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = late ]
+}
+
+@test "a pattern subscriber does not make a dead waiter live" {
+  enter a
+  enter dead 30000 0
+  background redis-cli -s "$sock" psubscribe '*' >patterns
+  until_true 10 grep -q psubscribe patterns
+  leave a
+  is_free
+}
+
+@test "a waiter that polls is alive while it was seen of late" {
+  enter a
+  enter p 30000 0 p
+  leave a
+  [ "$(holder)" = p ]
+  # Its last sign of life set back by hours.
+  enter q 30000 0 p
+  setup_names
+  redis hset "$info" q "p 1000000 1000000 0 7 host ann "
+  leave p
+  is_free
+}
+
+@test "a subscriber that has not poked for long is frozen, and is passed" {
+  enter a
+  queued frozen
+  queued b
+  setup_names
+  redis hset "$info" frozen "s 1000000 1000000 0 7 host ann "
+  leave a
+  [ "$(holder)" = b ]
+}
+
+@test "a claim that nobody confirms goes to the next" {
+  enter a
+  queued b
+  queued c
+  leave a
+  [ "$(holder)" = b ]
+  # As if the claim had run out.
+  redis pexpire "rlock:$key" 1
+  until_true 10 is_free
+  is "$(enter c 30000 0)" 1 '[1-9]*'
+  is "$(enter b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 's *'
+}
+
+@test "renew lengthens the lease of its token, never shortens it, and returns the fence" {
+  enter a 20000
+  setup_names
+  is "$(renew a 60000)" 1 "$(redis get "$fence")"
+  [ "$(redis pttl "$lock")" -gt 30000 ]
+  is "$(renew a 100)" 1 "$(redis get "$fence")"
+  [ "$(redis pttl "$lock")" -gt 30000 ]
+  redis del "$info"
+  is "$(renew a)" 1 0
+}
+
+@test "renew of another's lock returns 0, of nobody's -1" {
+  is "$(renew a)" -1
+  is_free
+  enter b 20000
+  is "$(renew a 60000)" 0
+  [ "$(redis pttl "rlock:$key")" -le 20000 ]
+  redis del "rlock:$key"
+  redis hset "rlock:$key" field value
+  is "$(renew a)" 0
+  [ "$(redis pttl "rlock:$key")" = -1 ]
+}
+
+@test "inspect tells free, held and foreign, and lists the queue in order" {
+  is "$(inspect)" free '' -2 '[1-9]*' 0 ''
+  enter a 20000
+  is "$(inspect)" held 's *' '[0-9]*' '[1-9]*' 0 ''
+  local b c
+  b=$(enter b 30000 0 | line 2)
+  c=$(enter c 30000 0 | line 2)
+  is "$(inspect)" held 's *' '[0-9]*' '[1-9]*' 2 "$b" 's *' "$c" 's *'
+  is "$(inspect 1)" held 's *' '[0-9]*' '[1-9]*' 2 "$b" 's *'
+  redis set "rlock:$key" theirs
+  is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" 's *'
+  redis del "rlock:$key"
+  redis rpush "rlock:$key" theirs
+  [ "$(inspect | head -1)" = foreign ]
+}
+
+@test "inspect writes nothing" {
+  enter a
+  enter dead 30000 0
+  redis config set maxmemory 1
+  inspect
+  redis config set maxmemory 0
+  waiting 1
+  local before
+  before=$(redis info persistence | grep rdb_changes)
+  inspect
+  [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
+}
+
+@test "a lock deleted under its holder is handed over, not kept" {
+  enter a
+  redis del "rlock:$key"
+  queued b
+  [ "$(holder)" = b ]
+  is "$(renew a)" 0
+  is "$(leave a)" 0 ''
+  [ "$(holder)" = b ]
+}
+
+@test "no side key outlives its use by more than a day" {
+  enter a 20000
+  queued b
+  leave a
+  local name
+  setup_names
+  for name in "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:a"; do
+    [ "$(redis exists "$name")" = 0 ] || [ "$(redis pttl "$name")" -gt 0 ]
+    [ "$(redis pttl "$name")" -le 86400000 ]
+  done
+}
+
+@test "out of memory: nobody enters, but the holder renews and releases, and the next has the lock" {
+  enter a 20000
+  queued b
+  redis config set maxmemory 1
+  # Busy needs no memory to be said.
+  is "$(enter c)" 0 0 -1 '[0-9]*' 1 's *'
+  run enter c 30000 0
+  [[ $output == *OOM* ]]
+  is "$(renew a 60000)" 1 '[1-9]*'
+  [ "$(redis pttl "rlock:$key")" -gt 30000 ]
+  is "$(leave a)" 1 's *'
+  [ "$(holder)" = b ]
+  until_true 10 heard b g
+  is "$(enter b 30000)" 1 '[1-9]*'
+  is "$(leave b)" 1 's *'
+  is_free
+  run enter c
+  [[ $output == *OOM* ]]
+  is_free
+  redis config set maxmemory 0
+}
