@@ -1,0 +1,310 @@
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# five_waiters: behind a holder, each of a user of its own: w1 first.
+five_waiters() {
+  local i
+  token=$(USER=ann rlock acquire --ttl 1m "$key")
+  for i in 1 2 3 4 5; do
+    USER=w$i background rlock run "$key" -- true
+    until_true 10 waiting "$i"
+  done
+}
+
+# holds QUERY: the JSON in $output is such.
+holds() {
+  jq -e "$1" >/dev/null <<<"$output" || {
+    echo "not so: $1: $output" >&2
+    return 1
+  }
+}
+
+# harmless FILE: only newlines and what prints; in an error, the bytes.
+harmless() {
+  python3 - "$1" <<-'END'
+	import sys, unicodedata
+	text = open(sys.argv[1], "rb").read().decode()
+	assert text, "empty"
+	bad = [hex(ord(c)) for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+	sys.exit(f"raw: {bad}" if bad else 0)
+	END
+}
+ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" = 0 ]; }
+
+@test "--json tells the holder and five waiters in order while they wait" {
+  local token
+  five_waiters
+  run --separate-stderr -0 rlock status --json "$key"
+  [ "${#lines[@]}" = 1 ]
+  holds ".key == \"$key\" and .held and .waiting == 5"
+  holds "[.waiters[].user] == [\"w1\", \"w2\", \"w3\", \"w4\", \"w5\"]"
+  holds ".holder.user == \"ann\" and .holder.host == \"$(uname -n)\" and .holder.pid > 1"
+  holds ".holder.fence == $(redis get "rlock:f:{rlock:$key}")"
+  holds '.holder.ttl_ms > 30000 and .holder.ttl_ms <= 60000 and .holder.held_ms >= 0 and .holder.held_ms < 60000'
+  holds '.holder.since | test("^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$")'
+  holds '[.waiters[].waiting_ms] | . == (sort | reverse) and .[0] < 60000'
+  holds 'all(.waiters[]; .pid > 1 and (.since | endswith("Z")))'
+  rlock release "$key" "$token"
+  finish
+}
+
+@test "a waiter's pid is that of its rlock, a holder's of what it holds for" {
+  rlock run "$key" -- sh -c 'echo $PPID >pid; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  until_true 10 test -s pid
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  run --separate-stderr -0 rlock status --json "$key"
+  holds ".holder.pid == $(cat pid) and .waiters[0].pid == $!"
+  touch go
+  finish
+}
+
+@test "the table tells the same, aligned" {
+  local token i
+  five_waiters
+  run --separate-stderr -0 rlock status "$key"
+  [ "${#lines[@]}" = 7 ]
+  [[ ${lines[0]} =~ ^KEY\ +STATE\ +WHO\ +FOR\ +TTL\ +FENCE$ ]]
+  [[ ${lines[1]} =~ ^$key\ +held\ +ann@$(uname -n)\ pid\ [0-9]+\ +[0-9ms]+\ +[0-9ms]+\ +$(redis get "rlock:f:{rlock:$key}")$ ]]
+  for i in 1 2 3 4 5; do
+    [[ ${lines[i + 1]} =~ ^\ +waits\ +w$i@$(uname -n)\ pid\ [0-9]+\ +[0-9ms]+$ ]]
+  done
+  # Columns begin where their headings do.
+  local before=${lines[0]%%WHO*}
+  for i in 1 2 3 4 5 6; do
+    [[ ${lines[i]:${#before}:1} != ' ' && ${lines[i]:${#before}-1:1} = ' ' ]]
+  done
+  rlock release "$key" "$token"
+  finish
+}
+
+@test "without a key, all locks, and nothing else that lies on the server" {
+  redis flushall
+  redis set other-data 1
+  run -0 rlock status --json
+  [ "$(jq -c . <<<"$output")" = '{"locks":[]}' ]
+  run -0 rlock status
+  [ "${#lines[@]}" = 1 ]
+  local token
+  token=$(rlock acquire beta)
+  rlock acquire alpha
+  redis set rlock:gamma theirs
+  background rlock run beta -- true
+  until_true 10 waiting 1 beta
+  run -0 rlock status --json
+  holds '[.locks[].key] == ["alpha", "beta", "gamma"]'
+  holds '.locks[0].waiting == 0 and .locks[1].waiting == 1 and .locks[2].holder.foreign'
+  run -0 rlock status
+  [ "${#lines[@]}" = 5 ]
+  [[ ${lines[1]} = alpha* && ${lines[2]} = beta* && ${lines[3]} = ' '*waits* && ${lines[4]} = gamma* ]]
+  rlock release beta "$token"
+  finish
+  run -0 rlock status --json
+  holds '[.locks[].key] == ["alpha", "gamma"]'
+}
+
+@test "without a key, the locks of the prefix alone, under an empty one too" {
+  redis flushall
+  rlock acquire --prefix team: mine
+  rlock acquire theirs
+  rlock acquire --prefix '' 'bare{tag}'
+  run -0 rlock status --prefix team: --json
+  holds '[.locks[].key] == ["mine"]'
+  run -0 rlock status --json
+  holds '[.locks[].key] == ["theirs"]'
+  run -0 rlock status --prefix '' --json
+  holds '[.locks[].key] == ["bare{tag}", "rlock:theirs", "team:mine"]'
+  # A prefix is no pattern.
+  run -0 rlock status --prefix 't*' --json
+  holds '.locks == []'
+}
+
+@test "a free key is told to be free" {
+  run -0 rlock status "$key"
+  [[ ${lines[1]} =~ ^$key\ +free$ ]]
+  run -0 rlock status --json "$key"
+  [ "$output" = "{\"key\":\"$key\",\"held\":false,\"holder\":null,\"waiting\":0,\"waiters\":[]}" ]
+}
+
+@test "--exit-code answers an if" {
+  local token
+  if rlock status --exit-code -q "$key"; then false; fi
+  expect 1 rlock status --exit-code "$key"
+  expect 1 rlock status --exit-code --json "$key"
+  token=$(rlock acquire "$key")
+  if ! rlock status --exit-code -q "$key"; then false; fi
+  expect 0 rlock status --exit-code "$key"
+  expect 0 rlock status -q --exit-code "$key"
+  [ -z "$output" ]
+  rlock release "$key" "$token"
+  expect 1 rlock status --exit-code "$key"
+  redis rpush "rlock:$key" theirs
+  expect 0 rlock status --exit-code "$key"
+  redis flushall
+  expect 1 rlock status --exit-code
+  rlock acquire "$key"
+  expect 0 rlock status --exit-code
+}
+
+@test "a lock of another program has a ttl, and no name" {
+  redis set "rlock:$key" theirs px 50000
+  run -0 rlock status "$key"
+  [[ ${lines[1]} =~ ^$key\ +held\ +\(not\ an\ rlock\)\ +[45][0-9]s$ ]]
+  run -0 rlock status --json "$key"
+  holds '.held and .holder.foreign and .holder.ttl_ms > 1000'
+  redis persist "rlock:$key"
+  run -0 rlock status --json "$key"
+  holds '.held and .holder.foreign and .holder.ttl_ms == null'
+  run -0 rlock status "$key"
+  [[ ${lines[1]} =~ none$ ]]
+}
+
+@test "a command line is shown only where its user asked for it" {
+  hold() {
+    rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' --password=canary 3>&- &
+    until_true 10 test -e up
+  }
+  release() {
+    touch go
+    wait "$!"
+    rm up go
+  }
+  hold
+  run -0 rlock status --json "$key"
+  holds '.holder | has("command") | not'
+  run -0 rlock status -v
+  [[ $output != *canary* ]]
+  run -0 redis hvals "rlock:i:{rlock:$key}"
+  [[ $output != *canary* ]]
+  release
+  hold --show-command
+  run -0 rlock status --json "$key"
+  holds '.holder.command | startswith("sh -c ") and endswith("--password=canary")'
+  run -0 rlock status
+  [[ $output == *--password=canary ]]
+  release
+  RLOCK_SHOW_COMMAND=true hold
+  run -0 rlock status "$key"
+  [[ $output == *--password=canary ]]
+  release
+}
+
+@test "no token is ever shown" {
+  local token
+  five_waiters
+  redis zrange "rlock:q:{rlock:$key}" 0 -1 >tokens
+  echo "$token" >>tokens
+  [ "$(wc -l <tokens)" = 6 ]
+  {
+    rlock status
+    rlock status -v "$key"
+    rlock status -v --json
+    rlock status --json "$key"
+    rlock acquire -vn "$key" || true
+    rlock release -v "$key" 0123 || true
+    rlock release -v --force "$key"
+  } >shown 2>&1
+  [ "$(wc -l <shown)" -gt 10 ]
+  run -1 grep -Ff tokens shown
+  finish
+}
+
+@test "whatever stands in a record, nothing raw comes out" {
+  local bytes i words=() odd corpus=0
+  redis flushall
+  for ((i = 0; i < 256; i++)); do words+=("$(printf '\\x%02x' $i)"); done
+  bytes=$(printf %s "${words[@]}")
+  # CSI and OSC in seven and eight bits and as UTF-8, direction and zero width marks, overlong and broken UTF-8.
+  for odd in "$bytes" '\x1b[31mred\x1b[0m' '\x1b]0;title\x07' '\x9b31m' '\x9d0;title\x9c' '\xc2\x9b31m' '\xc2\x85' \
+    '\xe2\x80\xae' '\xe2\x81\xa6' '\xe2\x80\x8f' '\xd8\x9c' '\xe2\x80\xa8' '\xef\xbb\xbf' '\xc0\x9b' '\xe0\x80\x9b' \
+    '\xed\xa0\x80' '\xf4\x90\x80\x80' '\xf3\xa0\x80\xa1' '\xe2\x80' '\xff\xfe' '\r\n\t\b'; do
+    # As redis-cli reads it from a file: in quotes, with escapes. A word of a record holds no space.
+    # A key in braces is named in another way.
+    local word=${odd/'\x20'/} name=${odd/'\x7b'/}
+    cat <<-END | redis >/dev/null
+	set "rlock:$name" token px 60000
+	hset "rlock:i:{rlock:$name}" token "s 1 1 7 1 $word $word $odd"
+	zadd "rlock:q:{rlock:$name}" 1 waiter
+	hset "rlock:i:{rlock:$name}" waiter "p 1 1 0 1 $word $word $odd"
+	set "rlock:$key" token px 60000
+	hset "rlock:i:{rlock:$key}" token "s 1 1 7 1 $word $word $odd"
+	END
+    rlock status "$key" >>table
+    rlock status --json "$key" >>json
+    rlock acquire -n "$key" 2>>errors || true
+    rlock acquire -v -w 10ms "$key" 2>>errors || true
+    rlock release --force "$key" 2>>errors
+    corpus=$((corpus + 1))
+  done
+  harmless table
+  harmless errors
+  ascii_only json
+  [ "$(wc -l <table)" = $((2 * corpus)) ]
+  [ "$(wc -l <json)" = $corpus ]
+  [ "$(jq .holder.pid json | sort -u)" = 1 ]
+  # Busy, waiting and busy, released: a line each.
+  [ "$(wc -l <errors)" = $((4 * corpus)) ]
+  rlock status >table
+  harmless table
+  [ "$(wc -l <table)" = $((1 + 2 * corpus)) ]
+  rlock status --json >json
+  ascii_only json
+  jq -e ".locks | length == $corpus" json
+}
+
+@test "records that make no sense harm nobody" {
+  local odd
+  redis set "rlock:$key" token px 60000
+  redis zadd "rlock:q:{rlock:$key}" 1e300 a -inf b inf c 1.5 d 1e19 e
+  for odd in '' x 's' 's ' 's 1 1 1' 's x y z w' 's 1 99999999999999999999 99999999999999999999 99999999999999999999 h u c' \
+    's -1 -1 -1 -1 h u c' 's 1 -9223372036854775808 1 1 h u c' 's 1 9223372036854775807 1 1 h u c' '        '; do
+    redis hset "rlock:i:{rlock:$key}" token "$odd" a "$odd" b "$odd" d "$odd"
+    expect 0 rlock status "$key"
+    run --separate-stderr -0 rlock status --json "$key"
+    holds '.held and .waiting == 5'
+    expect 75 rlock acquire -n "$key"
+  done
+}
+
+@test "a user with control characters in his name is shown without" {
+  USER=$'\e]0;title\a\xff\u202e' rlock acquire "$key"
+  rlock status "$key" >table
+  harmless table
+  grep -q '\\x1b\]0;title\\x07' table
+  LOGNAME=$'\e[2J' USER='' rlock acquire "$key-2"
+  rlock status >table
+  harmless table
+}
+
+@test "a user or host with spaces does not shift the rest of the record" {
+  USER='ann marie' rlock run --show-command "$key" -- sh -c 'rlock status --json "$RLOCK_KEY"' >json
+  jq -e '.holder.user == "ann_marie" and (.holder.command | startswith("sh -c rlock"))' json
+}
+
+@test "of a long queue the first thousand are listed and all are counted" {
+  rlock acquire "$key"
+  redis eval 'for i = 1, 1234 do redis.call("ZADD", KEYS[1], i, "w" .. i) end' 1 "rlock:q:{rlock:$key}"
+  run --separate-stderr -0 rlock status --json "$key"
+  holds '.waiting == 1234 and (.waiters | length) == 1000'
+  run --separate-stderr -0 rlock status "$key"
+  [[ ${lines[-1]} == *"and 234 more"* ]]
+}
+
+@test "a table that cannot be written is an error" {
+  expect 70 sh -c 'rlock status >/dev/full'
+  expect 70 sh -c 'rlock status --json >/dev/full'
+}
+
+@test "status changes nothing" {
+  rlock acquire "$key"
+  redis set "rlock:$key-2" theirs
+  local before
+  before=$(redis info persistence | grep rdb_changes)
+  rlock status
+  rlock status --json "$key"
+  rlock status --exit-code "$key-2"
+  rlock status "$key-3"
+  [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
+}

@@ -1,0 +1,272 @@
+# A mistake on the command line: one line that names it, 64, and the server hears nothing.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+setup() {
+  key="key-$BATS_TEST_NUMBER"
+  export RLOCK_SERVER=$url
+  cd "$BATS_TEST_TMPDIR" || return 1
+  jobs_before=$(jobs -p)
+  met=$(connections)
+}
+
+connections() { redis info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p'; }
+# nobody_called: this look is the only one that the server had since the last.
+nobody_called() {
+  local now
+  now=$(connections)
+  [ "$now" = $((met + 1)) ] || {
+    echo "$((now - met - 1)) calls" >&2
+    return 1
+  }
+  met=$now
+}
+
+# wrong TEXT ARGUMENT...: rlock says so of these arguments, and stays at home.
+wrong() {
+  local text=$1
+  shift
+  expect_error 64 "$text" rlock "$@"
+  nobody_called
+}
+
+verbs=(run acquire renew release status)
+
+@test "no verb, or a wrong one" {
+  wrong 'no verb'
+  wrong 'no verb' --server "$url"
+  wrong "'lock'" lock "$key"
+  wrong "'RUN'" RUN "$key" -- true
+  wrong "''" '' "$key"
+  wrong "'ru'" ru "$key" -- true
+  wrong "'-'" - "$key"
+}
+
+@test "an option that the verb does not have" {
+  local verb
+  for verb in "${verbs[@]}"; do
+    wrong --nonsense $verb --nonsense "$key"
+    wrong -Z $verb -Z "$key"
+  done
+  wrong --force run --force "$key" -- true
+  wrong --json run --json "$key" -- true
+  wrong --exit-code acquire --exit-code "$key"
+  wrong --wait renew --wait 1s "$key" token
+  wrong --ttl release --ttl 1s "$key" token
+  wrong --ttl status --ttl 1s "$key"
+  # One of a later time, in part or in full, is none either.
+  wrong --serv run --serv "$url" "$key" -- true
+}
+
+@test "an option without its value" {
+  wrong --ttl acquire "$key" --ttl
+  wrong -w acquire "$key" -w
+  wrong --server status --server
+  wrong -t run -t
+}
+
+@test "words too many" {
+  wrong more acquire "$key" more
+  wrong more release "$key" token more
+  wrong more status "$key" more
+}
+
+@test "durations that are none" {
+  local text option
+  for text in '' x 1x 1.s .5s -1s -1 +1s '1 s' ' 1s' '1s ' 1s1m 1s1s 1h30 1M 1S 1µs 1us 0x10 1e3 nan inf 1,5s \
+    99999999999999999999s 4000d 1.0001s 0.5ms '1m;' $'1s\n' ١s; do
+    for option in --ttl --wait --connect-timeout; do
+      wrong "$option" acquire "$option" "$text" "$key"
+    done
+    wrong --kill-after run --kill-after="$text" "$key" -- true
+  done
+}
+
+@test "durations as they should be" {
+  local text
+  for text in 100ms 1 30 30s 5m 1h30m 1d 0.5 1.5s 1m30s 2h0m; do
+    expect 0 rlock run --ttl "$text" -w "$text" "$key" -- true
+  done
+}
+
+@test "a key that is empty, too long, or has control characters" {
+  local verb
+  for verb in "${verbs[@]}"; do
+    local rest=()
+    [ $verb != run ] || rest=(-- touch ran)
+    [[ $verb != re* ]] || rest=(token)
+    [ $verb = status ] || wrong KEY $verb '' "${rest[@]}"
+    wrong KEY $verb "$(printf '%1025s' | tr ' ' k)" "${rest[@]}"
+    wrong KEY $verb $'a\nb' "${rest[@]}"
+    wrong KEY $verb $'\e[31mred' "${rest[@]}"
+    wrong KEY $verb $'tab\t' "${rest[@]}"
+    wrong KEY $verb $'del\x7f' "${rest[@]}"
+    [ $verb = status ] || wrong KEY $verb
+  done
+  [ ! -e ran ]
+}
+
+@test "status of an empty key is a mistake, and not the list of all" {
+  rlock acquire "$key"
+  met=$(connections)
+  wrong KEY status ''
+  wrong KEY status --exit-code ''
+  wrong KEY status -- ''
+}
+
+@test "a key of any other bytes is a key" {
+  local odd
+  for odd in 'a b' 'a*?[x]' '{tag}' 'ключ' $'\xff\xfe' "it's" '"' '$(x)' '--' -k "$(printf '%1024s' | tr ' ' k)"; do
+    expect 0 rlock run -- "$odd" sh -c '[ "$RLOCK_KEY" = "$1" ]' sh "$odd"
+  done
+}
+
+@test "a conflict exit code that no process can have" {
+  local code
+  for code in 600 256 -1 x '' 1.5 0x1 010 '7 5' 99999999999999999999; do
+    wrong --conflict-exit-code acquire -E "$code" "$key"
+    wrong --conflict-exit-code run --conflict-exit-code="$code" "$key" -- true
+  done
+}
+
+@test "run without a command" {
+  wrong COMMAND run "$key"
+  wrong COMMAND run "$key" --
+  wrong COMMAND run --ttl 5s "$key"
+  wrong KEY run
+  wrong KEY run --
+}
+
+@test "a ttl under 100ms" {
+  local text verb
+  for text in 0 0s 99ms 1ms 0.099; do
+    wrong --ttl run --ttl $text "$key" -- true
+    wrong --ttl acquire --ttl $text "$key"
+    wrong --ttl renew --ttl $text "$key" token
+    RLOCK_TTL=$text wrong --ttl acquire "$key"
+  done
+  expect 0 rlock run --ttl 100ms "$key" -- true
+}
+
+@test "a ttl too small for --kill-after names the smallest that works" {
+  local grace
+  for grace in 1s 5s 700ms 1m 3h; do
+    wrong --kill-after run --ttl 100ms -k $grace "$key" -- true
+    [[ $stderr =~ at\ least\ --ttl\ ([0-9dhms]+) ]]
+    local least=${BASH_REMATCH[1]}
+    expect 0 rlock run --ttl "$least" -k $grace "$key" -- true
+    met=$(connections)
+    # And it is the smallest: one millisecond less is not enough.
+    local ms
+    ms=$(rlock acquire --json --ttl "$least" "$key-$grace" | jq .ttl_ms)
+    met=$(connections)
+    wrong --kill-after run --ttl $((ms - 1))ms -k $grace "$key" -- true
+  done
+  expect 0 rlock run --no-renew --ttl 1s -k 500ms "$key" -- true
+}
+
+@test "a signal that is none" {
+  local text
+  for text in '' NOPE SIG SIGSIG term 0 -9 65 1000 TERM,INT; do
+    wrong --signal run --signal "$text" "$key" -- true
+  done
+  for text in TERM SIGTERM INT 15 9 USR1; do
+    expect 0 rlock run --signal $text "$key" -- true
+  done
+}
+
+@test "an --on-lost that is neither kill nor warn" {
+  local text
+  for text in '' no KILL killed 1; do
+    wrong --on-lost run --on-lost "$text" "$key" -- true
+  done
+}
+
+@test "at once and after a time exclude each other, and so do quiet and verbose" {
+  wrong --wait run -n -w 1s "$key" -- true
+  wrong --wait acquire --wait 1s --nonblock "$key"
+  wrong --quiet status -q -v
+}
+
+@test "more servers than one" {
+  wrong --server run --server "$url" --server "$url" "$key" -- true
+  wrong --server acquire --server "$url,$url" "$key"
+  RLOCK_SERVER="$url,$url" wrong --server acquire "$key"
+}
+
+@test "URLs that are none" {
+  local text
+  for text in '' x localhost localhost:6379 http://localhost redis: redis:/ redis:// redis:///1 redis://:6379 \
+    redis://host:0 redis://host:65536 redis://host:x redis://host:-1 redis://host: redis://host/x redis://host/-1 \
+    'redis://host/1?x=y' 'redis://[::1' 'redis://[::1]x' redis://u:p%zz@host redis://u%2:p@host unix: unix:// \
+    unix://relative 'unix:///s?db=x' 'unix:///s?db=-1' 'unix:///s?x=1' 'unix:///a%00b' "unix:///$(printf '%120s' | tr ' ' s)" \
+    Redis://host LOCAL local: ' local' $'redis://ho\nst'; do
+    wrong --server status --server "$text" "$key"
+    [ -z "$text" ] || RLOCK_SERVER=$text wrong --server status "$key"
+  done
+}
+
+@test "a bad URL does not give its password away" {
+  local text
+  for text in redis://u:canary@host:x redis://u:canary%zz@host redis://:canary@ 'redis://u:canary@host/x' \
+    'unix://u:canary@/s?x' redis://u:canary@host:0 http://u:canary@host u:canary@host 'redis://h?password=canary' \
+    'redis://u:can/ary@host'; do
+    RLOCK_SERVER=$text wrong --server status "$key"
+    [[ $stderr != *canary* && $stderr != *ary* ]]
+    wrong --server status --server "$text" "$key"
+    [[ $stderr != *canary* && $stderr != *ary* ]]
+  done
+}
+
+@test "bytes of a mistake do not reach the terminal raw" {
+  local odd=$'\e]0;title\a\xc2\x9b31m\u202e'
+  wrong '' "$odd"
+  [[ $stderr != *[$'\e\a']* && $stderr != *$'\u202e'* && $stderr != *$'\xc2\x9b'* ]]
+  wrong '' acquire "--$odd" "$key"
+  [[ $stderr != *[$'\e\a']* && $stderr != *$'\u202e'* && $stderr != *$'\xc2\x9b'* ]]
+  wrong '' acquire --ttl "$odd" "$key"
+  [[ $stderr != *[$'\e\a']* && $stderr != *$'\u202e'* && $stderr != *$'\xc2\x9b'* ]]
+  wrong '' acquire "$odd"
+  [[ $stderr != *[$'\e\a']* && $stderr != *$'\u202e'* && $stderr != *$'\xc2\x9b'* ]]
+}
+
+@test "--help of all verbs tells all of their options on standard output" {
+  local verb
+  run --separate-stderr -0 rlock --help
+  [ -z "$stderr" ]
+  for verb in "${verbs[@]}"; do
+    [[ $output == *"rlock $verb "* ]]
+  done
+  run --separate-stderr -0 rlock -h
+  for verb in "${verbs[@]}"; do
+    run --separate-stderr -0 rlock $verb --help
+    [ -z "$stderr" ]
+    [[ $output == *"rlock $verb "*--server*--prefix*"Exit status"* ]]
+    [ $verb = run ] || run --separate-stderr -0 rlock $verb "$key" -h
+  done
+  run --separate-stderr -0 rlock run --help
+  [[ $output == *--ttl*--wait*--nonblock*--conflict-exit-code*--signal*--kill-after*--on-lost*--no-renew* ]]
+  nobody_called
+}
+
+@test "what follows KEY belongs to the command, --help and --version too" {
+  expect 0 rlock run "$key" printf '%s,' --help -h
+  [ "$output" = --help,-h, ]
+  expect 0 rlock run "$key" -- printf '%s,' --version -h
+  [ "$output" = --version,-h, ]
+}
+
+@test "--version is the one of the file VERSION" {
+  run --separate-stderr -0 rlock --version
+  [ "$output" = "rlock $(cat "$BATS_TEST_DIRNAME/../VERSION")" ]
+  [ -z "$stderr" ]
+  nobody_called
+}
+
+@test "help that cannot be written is an error" {
+  expect 70 sh -c 'rlock --help >/dev/full'
+  expect 70 sh -c 'rlock run --help >/dev/full'
+  expect 70 sh -c 'rlock --version >/dev/full'
+}
