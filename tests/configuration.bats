@@ -1,0 +1,214 @@
+# The command line over the environment over the files.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# conf LINE...: the file ./conf, which RLOCK_CONFIG then names.
+conf() {
+  printf '%s\n' "$@" >conf
+  export RLOCK_CONFIG=$PWD/conf
+}
+ttl() { rlock run "$@" "$key" -- printenv RLOCK_TTL; }
+
+# bad TEXT: what stands in ./conf stops every verb, before anything is asked of the server.
+bad() {
+  expect_error 78 "$1" rlock run "$key" -- touch ran
+  expect_error 78 "$1" rlock acquire "$key"
+  [[ $stderr == *"conf"* ]]
+  [ ! -e ran ]
+  is_free
+}
+
+@test "command line over environment over file over default" {
+  [ "$(ttl)" = 30s ]
+  conf 'ttl = 21s'
+  [ "$(ttl)" = 21s ]
+  export RLOCK_TTL=22s
+  [ "$(ttl)" = 22s ]
+  [ "$(ttl --ttl 23s)" = 23s ]
+}
+
+@test "the file is named by --config, by RLOCK_CONFIG, or lies in XDG_CONFIG_HOME or HOME" {
+  mkdir -p xdg home/.config
+  echo 'ttl = 11s' >home/.config/rlock.conf
+  echo 'ttl = 12s' >xdg/rlock.conf
+  echo 'ttl = 13s' >one.conf
+  echo 'ttl = 14s' >two.conf
+  unset XDG_CONFIG_HOME
+  HOME=$PWD/home
+  [ "$(ttl)" = 11s ]
+  export XDG_CONFIG_HOME=$PWD/xdg
+  [ "$(ttl)" = 12s ]
+  export RLOCK_CONFIG=one.conf
+  [ "$(ttl)" = 13s ]
+  [ "$(ttl --config two.conf)" = 14s ]
+}
+
+@test "the user's file is over /etc/rlock.conf, and what only that one says counts" {
+  [ "$(id -u)" = 0 ] && [ ! -e /etc/rlock.conf ] || skip 'needs root and no /etc/rlock.conf'
+  mkdir xdg
+  printf 'ttl = 12s\n' >xdg/rlock.conf
+  export XDG_CONFIG_HOME=$PWD/xdg
+  # In a mount namespace of its own: nobody else sees it.
+  unshare --mount bash -ec '
+    mount -t tmpfs none /etc/ssl 2>/dev/null || exit 99
+    mkdir /etc/ssl/up /etc/ssl/work
+    mount -t overlay -o lowerdir=/etc,upperdir=/etc/ssl/up,workdir=/etc/ssl/work none /etc || exit 99
+    printf "ttl = 17s\nprefix = team:\n" >/etc/rlock.conf
+    rlock run "$1" -- sh -c "printenv RLOCK_TTL; rlock status \"\$1\"" sh "$1"
+    XDG_CONFIG_HOME=/nonexistent rlock run "$1" -- printenv RLOCK_TTL
+  ' bash "$key" >out || { [ $? != 99 ] || skip 'cannot mount'; false; }
+  [ "$(head -1 out)" = 12s ]
+  [[ "$(sed -n 3p out)" == "$key"*held* ]]
+  [ "$(tail -1 out)" = 17s ]
+}
+
+@test "a section counts for its verb alone, and over the lines above it" {
+  conf 'ttl = 40s' '[run]' 'ttl = 41s' '[acquire]' 'ttl = 42s' 'json = true'
+  [ "$(ttl)" = 41s ]
+  run --separate-stderr -0 rlock acquire "$key"
+  [ "$(jq .ttl_ms <<<"$output")" = 42000 ]
+  rlock release "$key" "$(jq -r .token <<<"$output")"
+}
+
+@test "every option can stand in the file" {
+  conf "server = $url" 'prefix = team:' 'connect-timeout = 2s' '[run]' 'wait = 100ms' 'conflict-exit-code = 9' \
+    'kill-after = 1s' 'signal = INT' 'on-lost = warn' 'no-renew = true' 'show-command = true'
+  unset RLOCK_SERVER
+  rlock acquire "$key"
+  [ "$(redis exists "team:$key")" = 1 ]
+  expect 9 rlock run "$key" -- true
+}
+
+@test "flags of the file are on, off, or overruled" {
+  conf '[run]' 'nonblock = true' '[status]' 'exit-code = false'
+  local token
+  token=$(rlock acquire "$key")
+  expect 75 rlock run "$key" -- true
+  expect 0 rlock status "$key-free"
+  # --wait is nearer than the file's nonblock.
+  background rlock run --wait 10s "$key" -- true
+  until_true 10 waiting 1
+  rlock release "$key" "$token"
+  finish
+}
+
+@test "options of other verbs are passed over" {
+  conf 'ttl = 40s' 'wait = 1s' 'exit-code = true' 'force = true' 'show-command = true' 'json = true' '[release]' 'force = true'
+  rlock run "$key" -- true
+  expect 1 rlock status "$key"
+  rlock acquire "$key"
+  expect 0 rlock status --json "$key"
+}
+
+@test "comments, quotes and empty lines" {
+  conf '# a comment' '' '; another' 'ttl = "41s"  # behind' "prefix = 'team:'"
+  [ "$(ttl)" = 41s ]
+}
+
+@test "an empty file is a file" {
+  conf
+  [ "$(ttl)" = 30s ]
+  : >conf
+  [ "$(ttl)" = 30s ]
+}
+
+@test "an option that rlock does not have" {
+  conf 'ttl = 40s' 'tll = 50s'
+  bad tll
+  conf '[run]' 'tll = 50s'
+  expect_error 78 tll rlock run "$key" -- true
+  conf 'help = true'
+  bad help
+  conf 'config = other'
+  bad config
+}
+
+@test "a section that is no verb" {
+  conf '[runn]' 'ttl = 50s'
+  bad runn
+  conf '[run.more]' 'ttl = 50s'
+  expect_error 78 '' rlock run "$key" -- true
+}
+
+@test "a value that the command line would not take" {
+  local line
+  for line in 'ttl = 5x' 'ttl = ""' 'ttl = 10s 20s' 'wait = soon' 'conflict-exit-code = 600' 'nonblock = maybe'; do
+    conf "$line"
+    bad "${line%% *}"
+  done
+}
+
+@test "a value that the command line would not take after a closer look" {
+  local line
+  unset RLOCK_SERVER
+  for line in 'ttl = 1ms' 'connect-timeout = 0' 'server = localhost' 'server = redis://a,redis://b'; do
+    conf "$line"
+    bad "${line%% *}"
+  done
+}
+
+@test "a bad value does not give the password away" {
+  unset RLOCK_SERVER
+  conf 'server = redis://u:canary@host:x'
+  bad server
+  [[ $stderr != *canary* ]]
+  conf 'server = redis://u:canary@host' 'ttl = x'
+  bad ttl
+  [[ $stderr != *canary* ]]
+}
+
+@test "a file that is missing, or cannot be read" {
+  expect_error 78 nowhere rlock acquire --config nowhere "$key"
+  RLOCK_CONFIG=nowhere expect_error 78 nowhere rlock acquire "$key"
+  mkdir directory
+  expect_error 78 directory rlock acquire --config directory "$key"
+  is_free
+}
+
+@test "a file that is none" {
+  local i
+  for i in 1 2 3; do
+    head -c 4096 /dev/urandom >conf
+    run --separate-stderr rlock acquire --config conf "$key"
+    [ "$status" = 78 ]
+    [ "${#stderr_lines[@]}" = 1 ]
+  done
+  is_free
+}
+
+@test "an empty RLOCK_PREFIX means no prefix, over the file too" {
+  conf 'prefix = team:'
+  RLOCK_PREFIX='' rlock acquire "$key"
+  [ "$(redis exists "$key")" = 1 ]
+  expect 75 rlock acquire -n --prefix '' "$key"
+  rlock acquire "$key"
+  [ "$(redis exists "team:$key")" = 1 ]
+  RLOCK_PREFIX=other: rlock acquire "$key"
+  [ "$(redis exists "other:$key")" = 1 ]
+  conf 'prefix = ""'
+  expect 75 rlock acquire -n "$key"
+}
+
+@test "other empty variables count as none" {
+  RLOCK_TTL='' RLOCK_WAIT='' RLOCK_CONFIG='' RLOCK_SHOW_COMMAND='' expect 0 rlock run "$key" -- printenv RLOCK_TTL
+  [ "$output" = 30s ]
+}
+
+@test "a variable that the command line would not take is a usage error that names it" {
+  RLOCK_TTL=5x expect_error 64 ttl rlock acquire "$key"
+  RLOCK_WAIT=soon expect_error 64 wait rlock acquire "$key"
+  RLOCK_SHOW_COMMAND=maybe expect_error 64 show-command rlock run "$key" -- true
+  is_free
+}
+
+@test "RLOCK_WAIT does not stand in the way of -n, nor of --wait" {
+  rlock acquire "$key"
+  export RLOCK_WAIT=1h
+  expect 75 rlock acquire -n "$key"
+  expect 75 rlock acquire -w 10ms "$key"
+  unset RLOCK_WAIT
+  conf 'wait = 1h'
+  expect 75 rlock acquire -n "$key"
+}
