@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# Installs what rlock needs to be built (build), tested (test) or measured (bench).
+#
+#   packaging/install-deps.sh build|test|bench
+#
+# On Debian and Ubuntu: with apt, as root or through sudo, only what is missing; touches nothing where nothing is.
+# Elsewhere: names what is missing and exits 1.
+# Single quotes hold what dpkg and apt expand, and what check_elsewhere runs is called by name.
+# shellcheck disable=SC2016,SC2317
+set -euo pipefail
+
+# su without a dash leaves the sbin folders out, and dpkg stops without them.
+PATH=$PATH:/usr/sbin:/sbin
+
+hiredis_minimum=1.2.0
+# The first Debian release whose hiredis is new enough; Debian 12 builds from its source package.
+hiredis_suite=trixie
+
+build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev)
+# `--server local` takes either server; another one than Debian's will do.
+command -v redis-server valkey-server >/dev/null || build+=(redis-server)
+test=(
+    redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect expect
+    util-linux bsdextrautils procps strace socat openssl shellcheck
+)
+bench=(hyperfine daemontools etcd-server etcd-client)
+# What starts when a package of these lists is installed.
+declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd)
+
+die() {
+    printf 'install-deps: %s\n' "$*" >&2
+    exit 1
+}
+
+# Silent, unless the command fails: then all it said.
+quietly() {
+    "$@" >"$work/log" 2>&1 </dev/null && return
+    cat "$work/log" >&2
+    die "failed: $*"
+}
+
+hiredis_there() {
+    pkg-config --exists "hiredis >= $hiredis_minimum" "hiredis_ssl >= $hiredis_minimum" 2>/dev/null
+}
+
+not_installed() {
+    local installed package
+    installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+    for package; do
+        grep -qxF "$package installed" <<<"$installed" || printf '%s\n' "$package"
+    done
+}
+
+# Without apt the names of packages differ, so this looks for the things themselves. Without a compiler it cannot see
+# headers and names them too.
+check_elsewhere() {
+    local lacking=() program
+    need() {
+        local what=$1
+        shift
+        "$@" >/dev/null 2>&1 || lacking+=("$what")
+    }
+    compiles() { "${CXX:-c++}" -std=c++23 -fsyntax-only -x c++ - <<<"#include <$1>"; }
+
+    need 'a C++23 compiler (g++ 12 or later)' compiles expected
+    for program in cmake ninja pkg-config; do
+        need "$program" command -v "$program"
+    done
+    need CLI11 compiles CLI/CLI.hpp
+    need nlohmann-json compiles nlohmann/json.hpp
+    need OpenSSL pkg-config --exists openssl
+    need "hiredis >= $hiredis_minimum with TLS" hiredis_there
+    need 'redis-server or valkey-server' command -v redis-server valkey-server
+    if [[ $purpose != build ]]; then
+        need GoogleTest compiles gtest/gtest.h
+        need 'the redis module of Python' python3 -c 'import redis'
+        need 'the pexpect module of Python' python3 -c 'import pexpect'
+        for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
+            socat openssl shellcheck; do
+            need "$program" command -v "$program"
+        done
+    fi
+    if [[ $purpose == bench ]]; then
+        for program in hyperfine setlock etcd etcdctl; do
+            need "$program" command -v "$program"
+        done
+    fi
+    ((${#lacking[@]} == 0)) && return
+    {
+        echo 'install-deps: this is not Debian or Ubuntu (no apt), so please install these yourself:'
+        printf '  %s\n' "${lacking[@]}"
+    } >&2
+    exit 1
+}
+
+# A package that nobody asked for by name must not open a port, now or after the next boot. Only services that this
+# run brings along are kept off; where the administrator has a policy, that one rules.
+install_packages() {
+    local package services=()
+    for package; do
+        [[ -z ${service_of[$package]-} ]] || services+=("${service_of[$package]}")
+    done
+    if ((${#services[@]} > 0)) && [[ ! -e /usr/sbin/policy-rc.d ]]; then
+        made_policy=/usr/sbin/policy-rc.d
+        # Asked for a unit or for an init script, hence with and without the suffix.
+        {
+            printf '#!/bin/sh\ncase ${1%%.service} in\n'
+            printf '%s) exit 101 ;;\n' "${services[@]}"
+            echo 'esac'
+        } >"$made_policy"
+        chmod 755 "$made_policy"
+    fi
+    quietly apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$@"
+    for package in "${services[@]}"; do
+        quietly update-rc.d "$package" disable
+    done
+}
+
+# The address and the keyring of the machine's own Debian entry, in either format of sources, as two lines.
+# An entry that names no keyring gets Debian's own, which is narrower than all keys that apt trusts.
+debian_entry() {
+    local uri entry keyring
+    entry=$(apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
+        'Identifier: Packages' 'Component: main' 'Origin: Debian' 'Label: Debian' | sed '/^cdrom:/d')
+    read -r uri entry <<<"$entry"
+    [[ -n $uri && -n $entry ]] || return 1
+    local file=${entry%:*} line=${entry##*:}
+    if [[ $file == *.sources ]]; then
+        keyring=$(sed -nE 's/^Signed-By:[[:space:]]*(\/[^[:space:]]+).*/\1/Ip' "$file")
+    else
+        keyring=$(sed -nE "${line}s/^[^#]*\[.*signed-by=(\/[^],[:space:]]+).*/\1/p" "$file")
+    fi
+    read -r keyring _ <<<"$keyring"
+    printf '%s\n%s\n' "$uri" "${keyring:-/usr/share/keyrings/debian-archive-keyring.gpg}"
+}
+
+# Downloads with an apt configuration of its own, so that the machine's sources and lists stay as they are. apt checks
+# the Release file against the keyring and the files against that; whatever does not match ends this script.
+# Static libraries only: a binary that is built with them runs on machines that lack them.
+build_hiredis() {
+    local entry
+    mapfile -t entry < <(debian_entry)
+    ((${#entry[@]} == 2)) ||
+        die "hiredis >= $hiredis_minimum is not in this release, and apt has no Debian entry to get its source from"
+
+    mkdir -p "$work"/{apt,lists/partial,cache/archives/partial,download}
+    cat >"$work/apt/source.sources" <<-END
+		Types: deb-src
+		URIs: ${entry[0]}
+		Suites: $hiredis_suite
+		Components: main
+		Signed-By: ${entry[1]}
+	END
+    local private=(
+        -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt"
+        -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache"
+        -o APT::Get::AllowUnauthenticated=false -o Acquire::AllowInsecureRepositories=false
+        -o Acquire::Languages=none -o APT::Update::Error-Mode=any
+    )
+    # apt downloads as the user _apt, who must be able to get here and write here.
+    chmod 755 "$work"
+    ! id -u _apt >/dev/null 2>&1 || chown _apt "$work/download" "$work/lists/partial" "$work/cache/archives/partial"
+
+    quietly apt-get "${private[@]}" update
+    cd "$work/download"
+    quietly apt-get "${private[@]}" source --download-only hiredis
+    quietly dpkg-source --extract ./hiredis_*.dsc "$work/hiredis"
+    cd "$work/hiredis"
+    # Debian's own hardening flags, as its package is built with.
+    eval "$(dpkg-buildflags --export=sh)"
+    quietly make -j2 USE_SSL=1 static
+    quietly make PREFIX=/usr/local USE_SSL=1 pkgconfig
+
+    install -D -m 644 -t /usr/local/include/hiredis \
+        hiredis.h hiredis_ssl.h async.h read.h sds.h alloc.h sockcompat.h
+    install -D -m 644 -t /usr/local/lib libhiredis.a libhiredis_ssl.a
+    # Last, since this is what hiredis_there looks at.
+    install -D -m 644 -t /usr/local/lib/pkgconfig hiredis_ssl.pc hiredis.pc
+    hiredis_there || die "hiredis is in /usr/local now, but pkg-config does not find it"
+}
+
+purpose=${1-}
+case $purpose in
+    build) packages=("${build[@]}") ;;
+    test) packages=("${build[@]}" "${test[@]}") ;;
+    bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
+    *)
+        echo 'usage: install-deps.sh build|test|bench' >&2
+        exit 64
+        ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    check_elsewhere
+    exit
+fi
+
+mapfile -t missing < <(not_installed "${packages[@]}" | sort -u)
+if ((${#missing[@]} == 0)) && hiredis_there; then
+    exit
+fi
+
+if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+        die "run this as root (there is no sudo); missing: ${missing[*]} hiredis >= $hiredis_minimum"
+    exec sudo -- bash "$0" "$purpose"
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+# A careful root's umask would hide from _apt what it must read, and from users what is installed.
+umask 022
+work=$(mktemp -d)
+made_policy=
+trap 'rm -rf "$work" ${made_policy:+"$made_policy"}' EXIT
+trap 'exit 1' HUP INT TERM
+
+quietly apt-get update
+hiredis_from=
+if ! hiredis_there; then
+    candidate=$(LC_ALL=C apt-cache policy libhiredis-dev | sed -n 's/^  Candidate: //p')
+    if dpkg --compare-versions "$candidate" ge "$hiredis_minimum"; then
+        missing+=(libhiredis-dev)
+    else
+        hiredis_from=source
+        mapfile -t -O "${#missing[@]}" missing < <(not_installed make dpkg-dev)
+        # There or not: an older one may lack the keys of a newer release.
+        missing+=(debian-archive-keyring)
+    fi
+fi
+if ((${#missing[@]} > 0)); then
+    echo "install-deps: installing ${missing[*]}" >&2
+    install_packages "${missing[@]}"
+fi
+if [[ $hiredis_from == source ]] && ! hiredis_there; then
+    echo "install-deps: building hiredis from the source package of $hiredis_suite" >&2
+    build_hiredis
+fi
