@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Builds rlock, tests it, and ends with one line: N passed, N failed[, N skipped].
+#
+#   tests/run.sh               every test: the unit tests and all bats files
+#   tests/run.sh FILE.bats...  these files alone
+#
+# Exits non-zero where a test failed, did not come to its end, or where nothing ran. Installs what is missing.
+# The bats files find the binary under test in RLOCK.
+set -euo pipefail
+
+# Seconds: one test, unless its file says otherwise, and all bats files together. What is not done by then has failed.
+export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-60}
+all_files=480
+
+files=()
+for file; do
+    files+=("$(realpath -e -- "$file")")
+done
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+bash packaging/install-deps.sh test
+cmake --preset release
+cmake --build --preset release
+
+# Nothing that the user has set up for her own locks may reach the tests, nor the other way round.
+unset "${!RLOCK_@}" REDISCLI_AUTH
+export RLOCK=$root/build/release/rlock
+
+out=$(mktemp -d)
+export XDG_CONFIG_HOME=$out/config
+declare -A running=()
+# timeout passes the signal on to bats and to what bats started.
+trap '((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null || true; rm -rf "$out"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
+
+passed=0 failed=0 skipped=0 failures=()
+
+# count NAME PASSED FAILED SKIPPED STATUS: adds up; a status that the numbers do not explain is a failure of its own.
+count() {
+    local name=$1 good=$2 bad=$3 left=$4 status=$5
+    if ((status != 0 && bad == 0)); then
+        bad=1
+        failures+=("$name: ended with status $status")
+    fi
+    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left))
+}
+
+unit_tests() {
+    local status=0 report=$out/unit.json numbers='0 0 0'
+    build/release/unit_tests --gtest_brief=1 --gtest_output="json:$report" </dev/null || status=$?
+    # One that crashes leaves no report.
+    if [[ -s $report ]]; then
+        numbers=$(jq -r '[.testsuites[].testsuite[]] | map(select(.failures)) as $bad
+            | map(select((.failures | not) and .result != "COMPLETED")) as $left
+            | "\(length - ($bad | length) - ($left | length)) \($bad | length) \($left | length)"' "$report")
+        mapfile -t failures < <(jq -r '.testsuites[].testsuite[] | select(.failures)
+            | "unit tests: \(.classname).\(.name)"' "$report")
+    fi
+    # shellcheck disable=SC2086 # three numbers
+    count 'unit tests' $numbers "$status"
+}
+
+# Prints what the bats of a file wrote, and counts it. A test that the plan announces and that has no result failed,
+# and so did a file that has no test.
+bats_ended() {
+    local name=$1 tap=$2 status=$3 numbers lost line
+    printf '\n# %s\n' "$name"
+    cat "$tap" "$tap.err"
+    numbers=$(awk '
+        /^1\.\.[0-9]+$/ { plan = substr($0, 4) + 0 }
+        /^ok [0-9]+ / { if (/ # skip/) left++; else good++ }
+        /^not ok [0-9]+ / { bad++ }
+        END {
+            lost = plan - good - bad - left
+            if (plan == 0 || lost < 0) lost = plan == 0
+            print lost, good + 0, bad + lost, left + 0
+        }' "$tap")
+    lost=${numbers%% *}
+    while read -r line; do
+        failures+=("$name: $line")
+    done < <(grep -E '^not ok [0-9]+ ' "$tap")
+    ((lost == 0)) || failures+=("$name: $lost without a result (status $status)")
+    # shellcheck disable=SC2086 # three numbers
+    count "$name" ${numbers#* } "$status"
+}
+
+reap_one() {
+    local pid status=0
+    wait -n -p pid "${!running[@]}" || status=$?
+    local name=${running[$pid]}
+    unset "running[$pid]"
+    bats_ended "$name" "$out/${name//\//_}" "$status"
+}
+
+# One bats per file, as many as there are cores: one that hangs or dies takes no other along.
+bats_files() {
+    local name left
+    SECONDS=0
+    for file; do
+        ((${#running[@]} < $(nproc))) || reap_one
+        name=${file#"$root"/}
+        left=$((all_files - SECONDS))
+        timeout --kill-after=10 "$((left > 0 ? left : 1))" bats --tap --timing "$file" \
+            >"$out/${name//\//_}" 2>"$out/${name//\//_}.err" </dev/null &
+        running[$!]=$name
+    done
+    while ((${#running[@]} > 0)); do
+        reap_one
+    done
+}
+
+if ((${#files[@]} == 0)); then
+    unit_tests
+    shopt -s nullglob
+    files=("$root"/tests/*.bats "$root"/tests/faults/*.bats)
+fi
+bats_files "${files[@]}"
+
+echo
+if ((${#failures[@]} > 0)); then
+    echo 'Failed:'
+    printf '  %s\n' "${failures[@]}"
+fi
+summary="$passed passed, $failed failed"
+((skipped == 0)) || summary+=", $skipped skipped"
+echo "$summary"
+((failed == 0 && passed > 0))
