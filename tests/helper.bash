@@ -4,7 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 
-RLOCK=${RLOCK:-$BATS_TEST_DIRNAME/../build/release/rlock}
+RLOCK=${RLOCK:-$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)/build/release/rlock}
 PATH="$(dirname "$RLOCK"):$PATH"
 export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-120}
 

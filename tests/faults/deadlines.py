@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Faults that come in the midst of a run and stay: the command must be dead before the server gives its lock away.
+
+    deadlines.py [--rounds N] [--seed N] [--ttl MS] [--jobs N]
+
+Each round tries, at a random moment of a run, replies that are delayed by up to two ttls, that drip
+a byte at a time, or that never come; a server that takes connections and is silent, that reads
+nothing, that refuses; each also under a storm of signals. The command would run for six ttls. lane.py
+says what is wrong with a run; so is one that ends otherwise than with 79, unless its reply was delayed
+by less than its lease can bear. Exits 1 where anything was wrong.
+"""
+
+import argparse
+import random
+import sys
+
+from lane import Field
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ttl", type=int, default=600)
+    parser.add_argument("--jobs", type=int, default=4)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    ttl = options.ttl
+
+    def work():
+        for _ in range(options.rounds):
+            for storm in (False, True):
+                for faults in ([f"delay down {chance.randint(ttl // 2, 2 * ttl)}"],
+                               [f"delay both {chance.randint(ttl // 2, 2 * ttl)}"],
+                               [f"drip down {chance.randint(20, 60)}"], ["silent down"], ["silent up"], ["silent"],
+                               ["blackhole"], ["refuse", "cut-now"], ["silent", "cut-now"]):
+                    yield faults, chance.randint(100, 2 * ttl), storm
+
+    def do(lane, item):
+        faults, at_ms, storm = item
+        status, wrong = lane.run(faults, 6 * ttl, at_ms, storm)
+        if status != 79:
+            wrong.append(f"ended with {status}")
+        return status, wrong
+
+    with Field(options) as field:
+        return field.work_off(work(), do)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# The soak is believed only because it condemns stand-ins for rlock that break its promises.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+    export BATS_TEST_TIMEOUT=120
+}
+
+setup() {
+    export RLOCK=$BATS_TEST_TMPDIR/rlock
+}
+
+# stand_in: an rlock from standard input, with $key, $socket and the command as its arguments
+stand_in() {
+    {
+        echo '#!/bin/sh'
+        echo 'while [ "$1" != -- ]; do key=$1; [ "$1" != --server ] || socket=${2#unix://}; shift; done; shift'
+        echo 'export RLOCK_KEY=$key RLOCK_TOKEN=t$$'
+        cat
+    } >"$RLOCK"
+    chmod +x "$RLOCK"
+}
+
+# soak SECONDS OPTION...: in a directory of the test's own
+soak() {
+    python3 -B "$BATS_TEST_DIRNAME/soak.py" --keep "$BATS_TEST_TMPDIR/soak" --show 2 \
+        --ttl 600 --wait 2000 --seconds "$1" "${@:2}" 2>&1
+}
+
+# found KIND: the total under it in the table
+found() {
+    awk -v kind="$1" '$1 == "fault" { for (i = 1; i <= NF; i++) if ($i == kind) column = i }
+        $1 == "total" { print $column }' <<<"$output"
+}
+
+# A lock that is taken for long, and given back, but not renewed nor watched by anybody.
+take='until [ "$(redis-cli -s "$socket" set "rlock:$key" "$RLOCK_TOKEN" NX PX 9000)" = OK ]; do
+    sleep 0.02
+done
+export RLOCK_FENCE=$(date +%s%N)'
+give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
+
+@test "a lock that holds, without faults, passes" {
+    stand_in <<<"$take; \"\$@\"; status=\$?; $give; exit \$status"
+    run -0 soak 4 --contenders 3 --every 0 --server-every 0 --strike-prob 0
+    for kind in overlap late slow wrong revived shortened leaked; do
+        [ "$(found $kind)" = 0 ]
+    done
+    [ "$(found runs)" -gt 5 ]
+}
+
+@test "no lock at all: overlaps, and commands that run late" {
+    stand_in <<<'exec "$@"'
+    run -1 soak 4 --contenders 3 --every 0 --server-every 0 --strike-prob 0
+    [ "$(found overlap)" -gt 0 ]
+    [ "$(found late)" -gt 0 ]
+    [ "$(found leaked)" = 0 ]
+}
+
+@test "a lease that ends while the command goes on: late" {
+    stand_in <<<"${take/9000/200}; \"\$@\"; status=\$?; $give; exit \$status"
+    run -1 soak 6 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    [ "$(found late)" -gt 0 ]
+    [ "$(found overlap)" = 0 ]
+}
+
+@test "an exit status that says busy though the command ran: wrong" {
+    stand_in <<<"$take; \"\$@\"; $give; exit 75"
+    run -1 soak 3 --contenders 2 --every 0 --server-every 0 --strike-prob 0
+    [ "$(found wrong)" = "$(found runs)" ]
+    [[ "$output" == *"status 75, but the command started"* ]]
+}
+
+@test "a lock and a key left behind: leaked" {
+    stand_in <<<"[ -e '$BATS_TEST_TMPDIR/been' ] && exit 75; >'$BATS_TEST_TMPDIR/been'
+        $take; \"\$@\"; redis-cli -s \"\$socket\" set rlock:litter 1 >/dev/null; exit 0"
+    run -1 soak 1 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    [ "$(found leaked)" = 2 ]
+    [[ "$output" == *"the lock is still held"* ]]
+    [[ "$output" == *"key rlock:litter without expiry"* ]]
+}
+
+@test "a command that outlives its killed rlock: slow" {
+    stand_in <<<"${take/9000/800}; \"\$@\"; status=\$?; $give; exit \$status"
+    run -1 soak 6 --contenders 1 --every 0 --server-every 0 --strike-prob 1 --strikes kill-rlock
+    [ "$(found slow)" -gt 0 ]
+}
+
+@test "a token that comes back, and a lease made shorter: revived, shortened" {
+    stand_in <<-'END'
+		export RLOCK_TOKEN=always
+		redis-cli -s "$socket" set "rlock:$key" always PX 9000 >/dev/null
+		sleep 0.1
+		redis-cli -s "$socket" pexpire "rlock:$key" 5000 >/dev/null
+		"$@"
+		status=$?
+		sleep 0.1
+		redis-cli -s "$socket" del "rlock:$key" >/dev/null
+		sleep 0.1
+		exit $status
+	END
+    run -1 soak 5 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    [ "$(found revived)" -gt 0 ]
+    [ "$(found shortened)" -gt 0 ]
+}
