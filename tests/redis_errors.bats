@@ -1,0 +1,298 @@
+# Each error of a server, made for real: it has its own class and status, and is never taken for busy.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# enters STATUS TEXT: what takes a lock ends so, without running a command.
+enters() {
+  expect_error "$1" "$2" rlock run "$key" -- touch ran
+  expect_error "$1" "$2" rlock run -n -E 9 "$key" -- touch ran
+  expect_error "$1" "$2" rlock run -w 200ms "$key" -- touch ran
+  expect_error "$1" "$2" rlock acquire "$key"
+  expect_error "$1" "$2" rlock acquire -n "$key"
+  expect_error "$1" "$2" rlock acquire -w 200ms "$key"
+  [ ! -e ran ]
+}
+# changes STATUS TEXT: so does what changes one.
+changes() {
+  expect_error "$1" "$2" rlock renew "$key" "${token:-0123}"
+  expect_error "$1" "$2" rlock release "$key" "${token:-0123}"
+  expect_error "$1" "$2" rlock release --force "$key"
+}
+# looks STATUS TEXT: so does looking.
+looks() {
+  expect_error "$1" "$2" rlock status "$key"
+  expect_error "$1" "$2" rlock status --exit-code
+}
+# spoiled TEXT: a server that takes no writes any more, with a lock $key-held of $token.
+spoiled() {
+  enters 69 "$1"
+  key+=-held
+  expect_error 69 "$1" rlock acquire -w 200ms "$key"
+  expect_error 69 "$1" rlock renew --ttl 1h "$key" "$token"
+  expect_error 69 "$1" rlock release "$key" "$token"
+  expect_error 69 "$1" rlock release --force "$key"
+  # Reading needs none.
+  expect 75 rlock acquire -n "$key"
+  expect 0 rlock status --exit-code "$key"
+  [ "$(redis get "rlock:$key")" = "$token" ]
+}
+# own_server [OPTION...]: one that this test may spoil.
+own_server() {
+  start_server "own-$BATS_TEST_NUMBER" "$@"
+  export RLOCK_SERVER=$url
+}
+# Two keys are prolonged at each renewal.
+renewed_twice() { [ "$(redis info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p')" -ge 4 ]; }
+answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
+
+@test "LOADING: not ready" {
+  own_server --dbfilename "$key.rdb" --rdbcompression no
+  redis eval 'for i = 1, 3000 do redis.call("SET", "k" .. i, string.rep("x", 1100)) end' 0
+  redis save
+  kill -KILL "$(server_pid "own-$BATS_TEST_NUMBER")"
+  # Five milliseconds a key, and a look at its clients after each.
+  own_server --dbfilename "$key.rdb" --key-load-delay 5000 --loading-process-events-interval-bytes 1024
+  until_true 10 answers LOADING get x
+  enters 69 'loading its data (LOADING)'
+  changes 69 LOADING
+  looks 69 LOADING
+}
+
+@test "BUSY with a script: not ready" {
+  own_server --lua-time-limit 10
+  background redis-cli -s "$sock" eval 'while true do end' 0
+  until_true 10 answers BUSY get x
+  enters 69 'busy with a script (BUSY)'
+  changes 69 BUSY
+  looks 69 BUSY
+  redis script kill
+  expect 0 rlock run "$key" -- true
+}
+
+@test "OOM: not ready for more, but what is held is renewed, released and handed over" {
+  local token
+  own_server
+  token=$(rlock acquire --ttl 20s "$key")
+  background rlock run "$key" -- touch next
+  until_true 10 waiting 1
+  redis config set maxmemory 1
+  expect 0 rlock renew --ttl 1m "$key" "$token"
+  [ "$(redis pttl "rlock:$key")" -gt 30000 ]
+  expect 0 rlock status --exit-code "$key"
+  expect 0 rlock release "$key" "$token"
+  finish
+  [ -e next ]
+  is_free
+  enters 69 'out of memory (OOM)'
+}
+
+@test "OOM in the midst of a run: it renews, ends with its own status, and gives the lock back" {
+  own_server
+  background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
+  until_true 10 test -e up
+  redis config set maxmemory 1
+  redis config resetstat
+  until_true 10 renewed_twice
+  touch go
+  ended 5 $!
+  is_free
+}
+
+@test "MISCONF: not ready" {
+  local token
+  mkdir gone
+  own_server --dir "$PWD/gone" --save 3600 1
+  token=$(rlock acquire "$key-held")
+  rmdir gone
+  redis bgsave
+  until_true 10 answers MISCONF set x y
+  spoiled 'takes no writes (MISCONF)'
+}
+
+@test "NOREPLICAS: not ready" {
+  local token
+  own_server
+  token=$(rlock acquire "$key-held")
+  redis config set min-replicas-to-write 1
+  spoiled 'too few replicas to take writes (NOREPLICAS)'
+}
+
+@test "READONLY: not ready" {
+  local token
+  own_server
+  token=$(rlock acquire "$key-held")
+  redis replicaof 127.0.0.1 1
+  spoiled 'name the master (READONLY)'
+}
+
+@test "MASTERDOWN: not ready" {
+  own_server --replicaof 127.0.0.1 1 --replica-serve-stale-data no
+  enters 69 'without its master (MASTERDOWN)'
+  changes 69 MASTERDOWN
+  looks 69 MASTERDOWN
+}
+
+@test "too many clients: not ready" {
+  own_server --maxclients 1
+  background redis-cli -s "$sock" subscribe x
+  until_true 10 answers 'max number of clients' ping
+  # It says so and closes; which of the two is seen first is chance.
+  enters 69 ''
+  changes 69 ''
+  looks 69 ''
+}
+
+@test "NOAUTH: refused" {
+  own_server --requirepass secret
+  enters 77 'wants a password'
+  changes 77 NOAUTH
+  looks 77 NOAUTH
+}
+
+@test "WRONGPASS: refused" {
+  own_server --requirepass secret
+  export REDISCLI_AUTH=wrong
+  enters 77 'user or password is wrong (WRONGPASS)'
+  changes 77 WRONGPASS
+  looks 77 WRONGPASS
+}
+
+@test "a password where none is wanted: refused" {
+  export REDISCLI_AUTH=any
+  enters 77 AUTH
+  changes 77 AUTH
+  looks 77 AUTH
+}
+
+@test "NOPERM: refused, whatever it is that is denied" {
+  own_server
+  local denied
+  export RLOCK_SERVER=${url/unix:\/\//unix://u:p@}
+  for denied in -@all '-evalsha -eval' 'resetkeys' 'resetkeys ~other:*' '-@write' '-set' '-time' '-get'; do
+    # shellcheck disable=SC2086 # words
+    redis acl setuser u reset on '>p' '+@all' '~*' '&*' $denied
+    enters 77 "an ACL denies what rlock needs"
+    [[ $denied == -set ]] || changes 77 "an ACL denies what rlock needs"
+    [[ $denied == -@write || $denied == -set ]] || expect_error 77 ACL rlock status "$key"
+  done
+  redis acl setuser u reset on '>p' '+@all' '~*' '&*' -scan
+  expect_error 77 ACL rlock status
+}
+
+@test "NOSCRIPT: sent again in full, and nobody notices" {
+  local token
+  token=$(redis script flush >&2 && rlock acquire "$key")
+  redis script flush
+  expect 0 rlock renew "$key" "$token"
+  redis script flush
+  expect 0 rlock status --exit-code "$key"
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  redis script flush
+  background rlock run "$key" -- touch ran2
+  until_true 10 waiting 2
+  redis script flush
+  expect 0 rlock release "$key" "$token"
+  finish
+  [ -e ran ] && [ -e ran2 ]
+}
+
+@test "NOSCRIPT in the midst of a run: it renews and gives the lock back" {
+  background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
+  until_true 10 test -e up
+  redis config resetstat
+  redis script flush
+  until_true 10 renewed_twice
+  redis script flush
+  touch go
+  ended 5 $!
+  is_free
+}
+
+@test "a database that is not there: configuration" {
+  export RLOCK_SERVER="$url?db=99"
+  enters 78 'DB index is out of range'
+  changes 78 'DB index'
+  looks 78 'DB index'
+}
+
+# cluster_node SLOTS OTHER_SLOTS: a node that knows of another; both hold slots, the other one does not answer.
+cluster_node() {
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  cat >nodes.conf <<-END
+	$(printf '%040d' 1) 127.0.0.1:$port@$((port % 50000 + 10000)) myself,master - 0 0 1 connected $1
+	$(printf '%040d' 2) 127.0.0.1:1@10001 master - 0 0 2 connected $2
+	vars currentEpoch 2 lastVoteEpoch 0
+	END
+  own_server --dir "$PWD" --port "$port" --cluster-port $((port % 50000 + 10000)) --bind 127.0.0.1 \
+    --cluster-enabled yes --cluster-config-file nodes.conf --cluster-node-timeout 600000 \
+    --cluster-require-full-coverage no
+}
+
+@test "MOVED: configuration" {
+  cluster_node '' 0-16383
+  until_true 10 answers MOVED get x
+  enters 78 'does not own the key (MOVED)'
+  changes 78 MOVED
+  expect_error 78 MOVED rlock status "$key"
+}
+
+@test "CLUSTERDOWN: not ready" {
+  cluster_node 0 ''
+  until_true 10 answers CLUSTERDOWN get "$key"
+  enters 69 'its cluster is down (CLUSTERDOWN)'
+  changes 69 CLUSTERDOWN
+  expect_error 69 CLUSTERDOWN rlock status "$key"
+}
+
+@test "a cluster node that owns the key serves it like any server" {
+  cluster_node 0-16383 ''
+  until_true 10 answers OK set x y
+  local token
+  token=$(rlock acquire "$key")
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  expect 0 rlock renew "$key" "$token"
+  expect 0 rlock release "$key" "$token"
+  finish
+  expect 1 rlock status --exit-code "$key"
+  expect 0 rlock run 'a{tag}b' -- true
+}
+
+@test "an error that rlock has never heard of is an internal one, and says what the server said" {
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+    --reply $'text:-WEIRD things \e[31mhappen' >fake.log
+  until_true 10 grep -q ready fake.log
+  export RLOCK_SERVER=unix://$PWD/fake
+  enters 70 'WEIRD things \x1b[31mhappen'
+  changes 70 WEIRD
+  looks 70 WEIRD
+}
+
+@test "ASK, CROSSSLOT and TRYAGAIN" {
+  local error wanted
+  while read -r wanted error; do
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/$wanted" --seconds 60 \
+      --reply "text:-$error" >fake.log
+    until_true 10 grep -q ready fake.log
+    export RLOCK_SERVER=unix://$PWD/$wanted
+    enters "$wanted" "${error%% *}"
+    changes "$wanted" "${error%% *}"
+    rm "$wanted" fake.log
+  done <<-END
+	78 ASK 1234 127.0.0.1:6379
+	78 CROSSSLOT Keys in request don't hash to the same slot
+	69 TRYAGAIN Multiple keys request during rehashing of slot
+	77 DENIED Redis is running in protected mode
+	END
+}
+
+@test "a side key of another type is an error, and neither busy nor free" {
+  redis set "rlock:q:{rlock:$key}" odd
+  redis set "rlock:i:{rlock:$key}" odd
+  expect_error 70 WRONGTYPE rlock run "$key" -- touch ran
+  [ ! -e ran ]
+}
