@@ -14,7 +14,7 @@ teardown_file() { stop_servers; }
   ulimit -c 0
   local signal
   for signal in 1 2 3 4 6 7 8 9 10 11 12 13 14 15 24 25 31; do
-    expect $((128 + signal)) rlock run "$key" -- sh -c "kill -$signal \$\$"
+    expect $((128 + signal)) env --default-signal rlock run "$key" -- sh -c "kill -$signal \$\$"
   done
 }
 
