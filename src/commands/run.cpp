@@ -153,7 +153,8 @@ class Run {
     const auto until = base::BootClock::now() + leave_limit;
     base::Result<lock::Released> released = fail(ErrorCode::internal, "");
     // The connection may have died unnoticed: once more on a fresh one.
-    for (int tries = 0; tries < 2 && !released; ++tries) {
+    int tries = 0;
+    for (; tries < 2 && !released; ++tries) {
       released = client_.leave(ground.lease.token, terms_.ttl, lock::Force::no, until, plain);
       if (!released && released.error().code != ErrorCode::unreachable) break;
     }
@@ -162,7 +163,9 @@ class Run {
                      base::format_duration(terms_.ttl) + " at the latest");
       return GivenBack::unknown;
     }
-    return released->outcome == lock::ReleaseOutcome::released ? GivenBack::yes : GivenBack::was_lost;
+    if (released->outcome == lock::ReleaseOutcome::released) return GivenBack::yes;
+    // Where the first went unanswered it may have been the one that released.
+    return tries == 1 ? GivenBack::was_lost : GivenBack::unknown;
   }
 
   // In the guard, where nothing of the client's connection may be used.

@@ -41,7 +41,7 @@ class Lane:
     """A proxy, and the runs that go through it, one after the other. Wrong with a run is
 
     status     0 though the command did not end by itself; 69 though it started; 79 though it
-               did not; anything else
+               did not, or though it ended by itself; anything else
     late       the command was alive when a direct look at the server, every few ms, had shown
                that the token was not in the key any more
     kept       the key is still there a ttl after the run
@@ -135,7 +135,7 @@ class Lane:
         lines = open(log, encoding="ascii").read() if os.path.exists(log) else ""
         started, ended = "start=" in lines, "end=" in lines
         wrong = []
-        if {0: not ended, 69: started, 79: not started}.get(status, True):
+        if {0: not ended, 69: started, 79: not started or ended}.get(status, True):
             wrong.append(f"status {status}, started {started}, ended {ended}")
         if kept:
             wrong.append("kept")
