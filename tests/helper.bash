@@ -20,8 +20,10 @@ setup() {
   jobs_before=$(jobs -p)
 }
 
+teardown() { end_jobs; }
+
 # What a test left running in its background ends with it.
-teardown() {
+end_jobs() {
   local pid
   for pid in $(jobs -p | grep -vxF "$jobs_before"); do
     { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
@@ -106,6 +108,29 @@ guard_of() {
   done
   return 1
 }
+
+# write_job: ./job is a command with a daemon of its own (double fork, setsid). Both write their pid (job.pid,
+# daemon.pid), and as long as they live the time (job.beats, daemon.beats).
+write_job() {
+  cat >beat <<-'END'
+	#!/bin/sh
+	echo $$ >"$1.pid"
+	for _ in $(seq 2000); do
+	  read -r up _ </proc/uptime
+	  echo "$up" >>"$1.beats"
+	  sleep 0.02
+	done
+	END
+  printf '#!/bin/sh\n(setsid ./beat daemon >/dev/null 2>&1 &)\nexec ./beat job\n' >job
+  chmod +x beat job
+}
+job_runs() { [ -s job.beats ] && [ -s daemon.beats ]; }
+job_is_dead() { is_gone "$(cat job.pid)" && is_gone "$(cat daemon.pid)"; }
+last_beat() { sort -n job.beats daemon.beats | tail -n 1; }
+# Seconds since boot, as the beats are.
+uptime_now() { cut -d' ' -f1 /proc/uptime; }
+# holds EXPRESSION: for fractions, which the shell cannot reckon with.
+holds() { awk "BEGIN { exit !($1) }"; }
 
 # expect STATUS COMMAND...: runs it (output in $output, $lines) and checks its exit status.
 expect() {

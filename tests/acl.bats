@@ -1,0 +1,133 @@
+# What a user of the server must be allowed: tests/acl.conf, the line that the manual prints, and no more.
+load helper
+
+acl=$(cat "$BATS_TEST_DIRNAME/acl.conf")
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# permit RULE...: those of the user, from here on.
+permit() {
+  # What an attempt before left waiting would be denied more.
+  end_jobs
+  redis acl setuser minimal reset '>p' "$@"
+  redis acl log reset
+  # With the scripts cached, EVAL would not be missed.
+  redis script flush
+  redis flushall
+  export RLOCK_SERVER=unix://minimal:p@$sock
+}
+denied() { redis acl log; }
+nothing_denied() {
+  [ -z "$(denied)" ] || {
+    denied >&2
+    return 1
+  }
+}
+
+# everything: each verb, a hand-over, one that gives up, a killed waiter, a renewal, a lock deleted from outside.
+everything() {
+  local token pid lock=rlock:$key status=0
+  rm -f passed up
+  token=$(rlock acquire "$key") || return
+  expect 75 rlock acquire -n "$key" || return
+  expect 75 rlock run -w 50ms "$key" -- true || return
+  rlock renew --ttl 1m "$key" "$token" || return
+  rlock status --json "$key" >/dev/null || return
+  rlock status --json >list || return
+  [ "$(jq -r '.locks[].key' list)" = "$key" ] || return
+  rlock run "$key" -- true 3>&- &
+  pid=$!
+  until_true 10 waiting 1 || return
+  kill -KILL "$pid"
+  rlock run "$key" -- sh -c 'echo 1 >>passed' 3>&- &
+  pid=$!
+  until_true 10 waiting 2 || return
+  rlock run "$key" -- sh -c 'echo 2 >>passed' 3>&- &
+  until_true 10 waiting 3 || return
+  rlock release "$key" "$token" || return
+  wait "$pid" || return
+  wait "$!" || return
+  [ "$(paste -sd ' ' passed)" = '1 2' ] || return
+  rlock acquire "$key" >token || return
+  rlock release --force "$key" || return
+  rlock run --ttl 10m "$key" -- sh -c 'touch up; exec sleep 20' 3>&- &
+  until_true 10 test -e up || return
+  # Soon: within one that is still to be renewed for the first time.
+  until_true 5 renewed || return
+  redis del "$lock" >/dev/null
+  wait "$!" || status=$?
+  [ "$status" = 79 ] || return
+}
+renewed() { [ "$(redis pttl "rlock:$key")" -gt 500000 ]; }
+
+# The same in brief, whether it succeeds or not: every command of rlock is sent, unless one before was denied.
+sketch() {
+  local token pid
+  token=$(rlock acquire -n "$key") || return
+  rlock renew "$key" "$token" || return
+  rlock status "$key" || return
+  rlock status || return
+  rlock run -w 2s "$key" -- sleep 0.1 3>&- &
+  pid=$!
+  until_true 1 waiting 1 || return
+  rlock release "$key" "$token" || return
+  wait "$pid"
+}
+
+@test "everything works with what acl.conf permits, and nothing is denied" {
+  # shellcheck disable=SC2086 # words
+  permit $acl
+  everything
+  nothing_denied
+}
+
+@test "none of it can be left out" {
+  # shellcheck disable=SC2086 # words
+  permit $acl
+  sketch
+  nothing_denied
+  local word less
+  for word in $acl; do
+    [[ $word == +* || $word == ~* || $word == \&* ]] || continue
+    less=${acl/" $word"/}
+    [ "$less" != "$acl" ]
+    key=key-${word//[^a-z]/}
+    # shellcheck disable=SC2086 # words
+    permit $less
+    sketch >said 2>&1 || true
+    if nothing_denied 2>/dev/null; then
+      echo "not needed: $word" >&2
+      return 1
+    fi
+  done
+}
+
+@test "where channels are denied, waiters poll, and all else works" {
+  # shellcheck disable=SC2086 # words
+  permit $acl resetchannels
+  everything
+  [[ $(denied) == *channel* ]]
+}
+
+@test "where subscribing and publishing are denied, waiters poll, and all else works" {
+  # shellcheck disable=SC2086 # words
+  permit $acl -subscribe -publish -pubsub
+  everything
+  [[ $(denied) == *subscribe* ]]
+}
+
+@test "where SCAN is denied, one lock can be looked at, and the list says why it cannot" {
+  # shellcheck disable=SC2086 # words
+  permit $acl -scan
+  rlock acquire "$key"
+  expect 0 rlock status --exit-code "$key"
+  expect_error 77 NOPERM rlock status
+}
+
+@test "keys of others are out of reach" {
+  # shellcheck disable=SC2086 # words
+  permit $acl
+  expect_error 77 ACL rlock acquire --prefix other: "$key"
+  [ "$(redis exists "other:$key")" = 0 ]
+}

@@ -1,0 +1,246 @@
+# Passwords: where they come from, and that they go nowhere else.
+load helper
+
+# Not exported: a command's environment would have it from here.
+[ ! -e "${BATS_FILE_TMPDIR-}/secret" ] || SECRET=$(cat "$BATS_FILE_TMPDIR/secret")
+
+setup_file() {
+  start_server
+  # No other test on this machine has this one. It stands in no argv of the tests either.
+  SECRET="canary${RANDOM}x$$@:/%? ~"
+  printf %s "$SECRET" >"$BATS_FILE_TMPDIR/secret"
+  redis-cli -s "$sock" <<<"config set requirepass \"$SECRET\"" >/dev/null
+  redis <<<"acl setuser ann on \">ann-$SECRET\" +@all ~* &*" >/dev/null
+}
+teardown_file() { stop_servers; }
+
+redis() { REDISCLI_AUTH=$SECRET redis-cli -s "$sock" --no-auth-warning "$@"; }
+
+# escaped TEXT: as it stands in a URL.
+escaped() {
+  local text=$1
+  text=${text//%/%25} text=${text//@/%40} text=${text//:/%3A} text=${text//\//%2F} text=${text//\?/%3F}
+  echo "${text// /%20}"
+}
+# login [USER]: the server's URL with user and password.
+login() { echo "unix://${1-}:$(escaped "${1:+$1-}$SECRET")@$sock"; }
+
+# silent FILE...: no password in there.
+silent() {
+  cut -d@ -f1 <<<"$SECRET" >needle
+  run -1 grep -alFf needle "$@"
+}
+# in_no_argv: nor in the command line of any process. Those that end while one looks are none.
+in_no_argv() {
+  cut -d@ -f1 <<<"$SECRET" >needle
+  cat /proc/[0-9]*/cmdline >argv 2>/dev/null || true
+  [ -s argv ]
+  run -1 grep -alFf needle argv
+}
+
+# all_verbs: each does its work, under -v; what they say stands in said.
+all_verbs() {
+  local token
+  {
+    rlock run -v "$@" "$key" -- true
+    token=$(rlock acquire -v "$@" "$key")
+    rlock renew -v "$@" "$key" "$token"
+    rlock status -v "$@"
+    rlock status -v --json "$@" "$key"
+    rlock release -v "$@" "$key" "$token"
+  } >>said 2>&1
+  silent said
+}
+# refused: each is, and nothing is locked then.
+refused() {
+  rejects() {
+    expect 77 timeout 20 rlock "$@"
+    echo "$output" >>said
+  }
+  rejects run -v "$@" "$key" -- touch ran
+  rejects run -v -n -E 9 "$@" "$key" -- touch ran
+  rejects run -v -w 100ms "$@" "$key" -- touch ran
+  rejects acquire -v "$@" "$key"
+  rejects renew -v "$@" "$key" 0123
+  rejects release -v "$@" "$key" 0123
+  rejects status -v "$@"
+  rejects status -v --exit-code "$@" "$key"
+  silent said
+  [ ! -e ran ]
+  is_free
+  waiting 0
+}
+
+@test "from the URL in RLOCK_SERVER" {
+  RLOCK_SERVER=$(login) all_verbs
+  RLOCK_SERVER=$(login | sed s/canary/CANARY/) refused
+}
+
+@test "from the URL in the configuration file" {
+  unset RLOCK_SERVER
+  echo "server = \"$(login)\"" >conf
+  all_verbs --config conf
+  sed -i s/canary/CANARY/ conf
+  refused --config conf
+}
+
+@test "from REDISCLI_AUTH" {
+  REDISCLI_AUTH=$SECRET all_verbs
+  REDISCLI_AUTH=wrong refused
+}
+
+@test "from --password-file" {
+  printf '%s\nmore\n' "$SECRET" >file
+  all_verbs --password-file file
+  printf %s "$SECRET" >file
+  all_verbs --password-file file
+  printf '%s\r\n' "$SECRET" >file
+  all_verbs --password-file file
+  rlock run --password-file <(printf %s "$SECRET") "$key" -- true
+  printf 'x%s\n' "$SECRET" >file
+  refused --password-file file
+}
+
+@test "from the configuration file's password-file" {
+  printf '%s\n' "$SECRET" >file
+  echo "password-file = $PWD/file" >conf
+  all_verbs --config conf
+}
+
+@test "no password at all: refused, with the ways to give one" {
+  refused
+  expect_error 77 RLOCK_SERVER rlock acquire -n "$key"
+  [[ $stderr == *REDISCLI_AUTH* && $stderr == *--password-file* ]]
+}
+
+@test "the URL's password beats the file's, and that one the environment's" {
+  echo wrong >file
+  RLOCK_SERVER=$(login) REDISCLI_AUTH=wrong all_verbs --password-file file
+  echo "$SECRET" >file
+  REDISCLI_AUTH=wrong all_verbs --password-file file
+}
+
+@test "a password file that is missing, empty or endless is a configuration error" {
+  : >empty
+  echo >newline
+  local file
+  for file in missing empty newline /dev/zero .; do
+    expect_error 78 '--password-file' timeout 10 rlock acquire --password-file "$file" "$key"
+  done
+  is_free
+}
+
+@test "users have passwords of their own" {
+  RLOCK_SERVER=$(login ann) all_verbs
+  export RLOCK_SERVER=unix://ann@$sock
+  REDISCLI_AUTH=ann-$SECRET all_verbs
+  echo "ann-$SECRET" >file
+  all_verbs --password-file file
+  REDISCLI_AUTH=$SECRET refused
+  RLOCK_SERVER=$(login | sed 's,//,//bob,') refused
+  # A user is no secret: it stands in the message.
+  REDISCLI_AUTH=wrong expect_error 77 "ann@" rlock status
+}
+
+@test "over TCP, with a database" {
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  redis config set port "$port"
+  RLOCK_SERVER=redis://:$(escaped "$SECRET")@127.0.0.1:$port/3 rlock acquire "$key"
+  [ "$(redis -n 3 exists "rlock:$key")" = 1 ]
+  RLOCK_SERVER=redis://ann:$(escaped "ann-$SECRET")@localhost:$port/3 expect 75 rlock acquire -n "$key"
+  RLOCK_SERVER=redis://:canary@127.0.0.1:$port/3 expect 77 rlock acquire -n "$key"
+}
+
+@test "on the command line it is taken out of the process list" {
+  local url
+  all_verbs --server "$(login)"
+  all_verbs --server="$(login ann)"
+  for url in "$(login)" "$(login ann)"; do
+    background rlock run --server "$url" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
+    until_true 10 test -e up
+    until_true 10 guard_of $!
+    background rlock run --server="$url" "$key" -- true
+    until_true 10 waiting 1
+    in_no_argv
+    grep -aq -- '--server' argv
+    touch go
+    finish
+    rm up go
+  done
+}
+
+@test "it is in no process list, output, record or environment of the command" {
+  printf '%s\n' "$SECRET" >file
+  local how
+  for how in url auth file; do
+    (
+      options=()
+      case $how in
+        url) RLOCK_SERVER=$(login) ;;
+        auth) export REDISCLI_AUTH=$SECRET ;;
+        file) options=(--password-file file) ;;
+      esac
+      exec rlock run -v --show-command "${options[@]}" "$key" -- \
+        sh -c 'env >env; cat /proc/self/environ >environ; touch up; until [ -e go ]; do sleep 0.01; done' >>said 2>&1
+    ) 3>&- &
+    local pid=$!
+    until_true 10 test -e up
+    until_true 10 guard_of "$pid"
+    in_no_argv
+    REDISCLI_AUTH=$SECRET rlock status >>said
+    REDISCLI_AUTH=$SECRET rlock status --json "$key" >>said
+    redis hgetall "rlock:i:{rlock:$key}" >>said
+    touch go
+    ended 0 "$pid"
+    rm up go
+    grep -q RLOCK_TOKEN env
+    silent env environ said
+  done
+}
+
+@test "the command finds the server's address without the password" {
+  RLOCK_SERVER=$(login ann) run -0 rlock run "$key" -- printenv RLOCK_SERVER
+  [ "$output" = "unix://ann@$sock" ]
+  REDISCLI_AUTH=$SECRET run -1 rlock run "$key" -- printenv REDISCLI_AUTH
+}
+
+@test "the server logs no password, under MONITOR either" {
+  REDISCLI_AUTH=$SECRET background redis-cli -s "$sock" --no-auth-warning monitor >commands
+  until_true 10 grep -q OK commands
+  RLOCK_SERVER=$(login) all_verbs
+  RLOCK_SERVER=$(login ann) all_verbs
+  redis echo the-end
+  until_true 10 grep -q the-end commands
+  grep -qi evalsha commands
+  silent commands "$BATS_FILE_TMPDIR/server.log"
+}
+
+@test "a connection that breaks is made anew with the password" {
+  REDISCLI_AUTH=$SECRET background rlock run --ttl 600ms "$key" -- \
+    sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
+  local pid=$!
+  until_true 10 test -e up
+  redis config resetstat
+  redis client kill type normal
+  renewed() { [ "$(redis info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p')" -ge 6 ]; }
+  until_true 10 renewed
+  touch go
+  ended 5 "$pid"
+}
+
+@test "a wrong password on a server that is open to all: refused, and nothing stays locked" {
+  start_server open
+  redis() { redis-cli -s "$sock" "$@"; }
+  redis acl setuser ann on '>right' '+@all' '~*' '&*'
+  export RLOCK_SERVER=unix://ann:wrong@$sock
+  expect 77 rlock acquire "$key"
+  is_free
+  expect 77 rlock run "$key" -- touch ran
+  is_free
+  redis set "rlock:$key" somebody
+  expect 77 rlock run -w 100ms "$key" -- touch ran
+  waiting 0
+  [ ! -e ran ]
+  [ "$(redis get "rlock:$key")" = somebody ]
+}
