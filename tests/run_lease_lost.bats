@@ -1,0 +1,258 @@
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# start_job [OPTION...]: a job with its daemon under the lock, at work when this returns; rlock's pid is in $rlock.
+start_job() {
+  write_job
+  rlock run "$@" "$key" -- ./job 2>error 3>&- &
+  rlock=$!
+  until_true 10 job_runs
+}
+
+# start_command OPTION... SCRIPT: the same with a shell script, which has to make the file `up`. No signal is ignored.
+start_command() {
+  env --default-signal rlock run "${@:1:$#-1}" "$key" -- sh -c "${*: -1}" 2>error 3>&- &
+  rlock=$!
+  until_true 10 [ -e up ]
+}
+idle='touch up; for _ in $(seq 1000); do sleep 0.02 & wait $!; done'
+
+lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
+
+@test "a stopped server: the command and its daemon are dead before it can give the lock to a waiter" {
+  start_job -t 2s
+  export -f job_is_dead is_gone state_of
+  rlock run "$key" -- bash -c 'job_is_dead && touch alone; cut -d" " -f1 /proc/uptime >next' 3>&- &
+  local waiter=$!
+  until_true 10 waiting 1
+  kill -STOP "$(server_pid)"
+  sleep 2.1
+  kill -CONT "$(server_pid)"
+  ended 79 "$rlock"
+  ended 0 "$waiter"
+  [ -e alone ]
+  holds "$(last_beat) < $(cat next)"
+  grep -q "^rlock: lost $key: it could not be renewed in time; stopping the command" error
+}
+
+@test "a lock deleted by somebody: the command is ended at once" {
+  # The next renewal would be in 20 s.
+  start_job -t 60s
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+  [ "$(cat error)" = "rlock: lost $key: the server says that it is not ours any more; stopping the command" ]
+  is_free
+}
+
+@test "a lock that somebody else has taken: the command is ended, and theirs still stands" {
+  start_job -t 60s
+  redis set "rlock:$key" theirs px 60000
+  ended 79 "$rlock"
+  job_is_dead
+  [ "$(redis get "rlock:$key")" = theirs ]
+  holds "$(redis pttl "rlock:$key") > 30000"
+}
+
+@test "where the server does not tell of changes, the next renewal finds it" {
+  start_server mute --user default on nopass '~*' '&*' +@all '-client|tracking'
+  export RLOCK_SERVER=$url
+  start_job -t 3s
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
+
+@test "a server that dies for good: the command is dead by the end of the lease" {
+  start_server mortal
+  export RLOCK_SERVER=$url
+  start_job -t 2s
+  local died
+  died=$(uptime_now)
+  kill -KILL "$(server_pid mortal)"
+  rm "$BATS_FILE_TMPDIR/mortal.pid"
+  ended 79 "$rlock"
+  job_is_dead
+  holds "$(last_beat) < $died + 2"
+}
+
+@test "a server that comes back without its data: lost" {
+  start_server forgetful
+  export RLOCK_SERVER=$url
+  start_job -t 20s
+  kill -KILL "$(server_pid forgetful)"
+  until_true 10 is_gone "$(server_pid forgetful)"
+  start_server forgetful
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
+
+@test "a server that is away for less than the lease costs nothing" {
+  start_command -t 6s -k 200ms 'touch up; until [ -e end ]; do sleep 0.05; done; exit 7'
+  kill -STOP "$(server_pid)"
+  # Beyond the first renewal, at 2 s.
+  sleep 2.5
+  kill -CONT "$(server_pid)"
+  until_true 10 lease_is_longer_than 5000
+  touch end
+  ended 7 "$rlock"
+  [ ! -s error ]
+  is_free
+}
+@test "the lease is renewed for as long as the command runs" {
+  rlock run -t 3s -k 100ms "$key" -- sleep 6.5 3>&- &
+  local token
+  until_true 10 is_held
+  token=$(redis get "rlock:$key")
+  while ! is_gone $!; do
+    [ "$(redis get "rlock:$key")" = "$token" ] || until_true 2 is_gone $!
+    sleep 0.05
+  done
+  ended 0 $!
+  is_free
+}
+@test "no renewal comes after the release" {
+  redis monitor >wire 3>&- &
+  until_true 10 grep -q OK wire
+  # The leave is the second of the two scripts that a short job calls.
+  rlock run "$key" -- true
+  until_true 10 eval '[ "$(grep -c "unix:.*\"EVALSHA\"" wire)" -ge 2 ]'
+  local leave renewed
+  leave=$(grep 'unix:.*"EVALSHA"' wire | tail -n 1 | cut -d'"' -f4)
+  # Ended at all moments around a renewal, which comes every 200 ms.
+  for ms in {180..225..5}; do
+    rlock run -t 600ms -k 50ms "$key" -- sleep "0.$ms" || [ $? = 79 ]
+  done
+  redis echo over
+  until_true 10 grep -q '"echo" "over"' wire
+  # Each line of a client: script and token. After its leave, a token never comes again.
+  awk -F'"' '/ unix:[^ ]*\] "EVALSHA"/ { print $4, $18 }' wire >calls
+  awk -v leave="$leave" 'left[$2] { exit 1 } $1 == leave { left[$2] = 1; n++ } END { if (n != 11) exit 1 }' calls
+  renewed=$(awk '{ print $1 }' calls | sort | uniq -c | wc -l)
+  [ "$renewed" = 3 ] # enter, renew, leave
+}
+
+@test "a command that ignores TERM is killed after the grace, not before" {
+  local script="trap 'cut -d\" \" -f1 /proc/uptime >told' TERM; exec 9>>beats; $idle"
+  start_command -t 9s -k 2s "${script/sleep 0.02/cut -d\" \" -f1 /proc/uptime >>beats; sleep 0.02}"
+  redis del "rlock:$key"
+  ended 79 "$rlock"
+  holds "$(tail -n 1 beats) > $(cat told) + 1 && $(tail -n 1 beats) < $(cat told) + 2.5"
+}
+
+@test "exit status 79 also where the command ends with 0 when told" {
+  start_command "trap 'exit 0' TERM; $idle"
+  redis del "rlock:$key"
+  ended 79 "$rlock"
+}
+
+@test "--signal is what the command gets" {
+  local name
+  for name in INT USR1 15; do
+    rm -f up
+    start_command --signal "$name" "trap 'echo INT >seen; exit' INT; trap 'echo USR1 >seen; exit' USR1
+      trap 'echo 15 >seen; exit' TERM; $idle"
+    redis del "rlock:$key"
+    ended 79 "$rlock"
+    [ "$(cat seen)" = "$name" ]
+  done
+}
+
+@test "what the command has started is told too, not only killed" {
+  start_command "(trap 'touch told; exit' TERM; $idle) & wait"
+  redis del "rlock:$key"
+  ended 79 "$rlock"
+  [ -e told ]
+}
+
+@test "a command that stands still when the lock is lost is ended like any other" {
+  start_job
+  kill -STOP "$(cat job.pid)" "$(cat daemon.pid)"
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
+
+@test "what starts itself anew again and again does not get away" {
+  cat >respawn <<-'END'
+	#!/bin/sh
+	trap '' TERM
+	touch up
+	sleep 0.03
+	[ "$2" -gt 1500 ] || setsid "$0" "$1" $(($2 + 1)) &
+	END
+  chmod +x respawn
+  start_command -t 6s -k 300ms "trap '' TERM; $PWD/respawn $key 1 & $PWD/respawn $key 1 & wait; sleep 20"
+  pgrep -f "$PWD/respawn"
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  run -1 pgrep -f "$PWD/respawn"
+}
+
+@test "a nested run ends with the run around it" {
+  write_job
+  rlock run "$key" -- rlock run "$key" -- ./job 3>&- &
+  rlock=$!
+  until_true 10 job_runs
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
+
+@test "--on-lost warn lets the command go on to its end, and gives 79" {
+  start_command --on-lost warn 'touch up; until [ -e end ]; do sleep 0.05; done; touch finished'
+  redis del "rlock:$key"
+  until_true 10 grep -q 'the command goes on' error
+  touch end
+  ended 79 "$rlock"
+  [ -e finished ]
+}
+
+@test "--on-lost warn does so too where the lease runs out" {
+  start_command -t 1s --on-lost warn 'touch up; until [ -e end ]; do sleep 0.05; done; touch finished'
+  kill -STOP "$(server_pid)"
+  until_true 10 grep -q 'the command goes on' error
+  sleep 1
+  kill -CONT "$(server_pid)"
+  touch end
+  ended 79 "$rlock"
+  [ -e finished ]
+}
+
+@test "--no-renew stops the command before its lease ends" {
+  local began
+  began=$(uptime_now)
+  start_job -t 2s --no-renew
+  ended 79 "$rlock"
+  job_is_dead
+  holds "$(last_beat) < $began + 2.5"
+  grep -q 'its lease ends and --no-renew keeps it so' error
+}
+
+@test "--no-renew leaves alone a command that is done in time" {
+  expect 7 rlock run -t 5s --no-renew "$key" -- sh -c 'sleep 0.1; exit 7'
+  is_free
+}
+
+@test "a standard error that nobody reads delays nothing" {
+  mkfifo full
+  exec 9<>full
+  dd if=/dev/zero of=full bs=4096 count=1000 oflag=nonblock || true
+  write_job
+  rlock run -t 4s -k 300ms "$key" -- sh -c 'trap "" TERM; exec ./job' 2>full 3>&- 9>&- &
+  rlock=$!
+  until_true 10 job_runs
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
