@@ -46,6 +46,7 @@ void Permit::revoke() {
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
+void Permit::enforce() { shared_->revoked = true; }
 void Permit::end() { shared_->over = true; }
 
 }  // namespace rlock::base

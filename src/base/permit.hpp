@@ -38,6 +38,8 @@ class Permit {
   /// The lock is known to be lost. Makes wake_fd readable.
   void revoke();
   void end();
+  /// From the guard: it had to act, so the permit is over whatever rlock finds when it goes on.
+  void enforce();
 
   /// An eventfd, readable once revoked.
   int wake_fd() const { return wake_.get(); }

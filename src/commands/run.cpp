@@ -15,6 +15,7 @@
 #include "lock/renewal.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
+#include "process/tripwire.hpp"
 
 namespace rlock::commands {
 
@@ -87,8 +88,13 @@ class Run {
     set_environment(lease);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
+    // Armed before the last look at the clock: frozen from here on, we are killed before the lease can end.
+    std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
-    if (const auto* child = std::get_if<process::Spawned>(&spawned)) return watch_over(child->pid, ground, *permit);
+    if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
+      return watch_over(child->pid, ground, *permit, tripwire);
+    }
+    tripwire.reset();
     give_back(ground);
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
       return base::exit_signal_base + signals_.first_ending().value_or(0);
@@ -108,15 +114,16 @@ class Run {
     return base::exit_cannot_start;
   }
 
-  int watch_over(pid_t child, const Ground& ground, base::Permit& permit) {
+  int watch_over(pid_t child, const Ground& ground, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
     const auto& lease = ground.lease;
-    lock::Renewal renewal(client_, lease.token, terms_, lease.sent_at, permit);
+    lock::Renewal renewal(client_, lease, terms_, permit);
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
     how.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
     // A token that was there before us marks others than those below us.
     if (ground.ours == Ours::taken) how.marker = "RLOCK_TOKEN=" + lease.token;
     how.outlived = [&] {
+      tripwire.reset();  // there is a guard now
       base::log_without_blocking();
       if (!options_.no_renew) renewal.start();
     };
@@ -133,10 +140,12 @@ class Run {
                       (stops ? "; stopping the command" : "; the command goes on"));
     };
 
-    const auto ending = process::supervise(child, signals_, permit, how);
+    auto ending = process::supervise(child, signals_, permit, how);
+    tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
     renewal.stop();
     const auto given_back = give_back(ground);
+    if (ending.guard) ending.guard->stop();
     if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
       if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
       return base::exit_lost;

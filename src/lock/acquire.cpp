@@ -71,7 +71,8 @@ Result<std::optional<Lease>> Acquisition::step(Entered entered) {
   if (auto* not_held = std::get_if<NotHeld>(&entered)) {
     if (not_held->ticket != 0) {
       if (ticket_ == 0) tell_of(*not_held);
-      ticket_ = not_held->ticket;
+      // The earliest it ever had: a late enter of ours may have queued us anew.
+      ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
     }
     met_ = std::move(*not_held);
     return std::nullopt;
@@ -84,15 +85,17 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
   const auto until = client_.session().bounded(base::never);
   entangled_ = true;
   auto entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
-  if (!entered && entered.error().code == ErrorCode::unreachable && client_.session().sent_at() != Instant{}) {
+  const bool unheard =
+      !entered && entered.error().code == ErrorCode::unreachable && client_.session().sent_at() != Instant{};
+  if (unheard) {
     // It was there and broke off: the same question once more tells what became of the first.
     entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
   }
   if (!entered) return std::unexpected(entered.error());
   auto lease = step(std::move(*entered));
   if (!lease || *lease) return lease;
-  entangled_ = too_late_ > 0;
-  if (!entangled_ && BootClock::now() >= give_up) return std::nullopt;
+  entangled_ = too_late_ > 0 || unheard;
+  if (too_late_ == 0 && BootClock::now() >= give_up) return std::nullopt;
   entangled_ = true;
   return queue_up(give_up);
 }

@@ -8,12 +8,6 @@
 
 namespace rlock::lock {
 
-struct Lease {
-  std::string token;
-  std::uint64_t fence = 0;
-  base::Instant sent_at{};  ///< the lease counts from here
-};
-
 /// One attempt to get a lock, from the first enter to the lease or to having left the queue. The first
 /// enter does not queue: most jobs are served by that one round trip.
 class Acquisition {

@@ -15,7 +15,8 @@ using redis::Reply;
 
 namespace {
 
-constexpr base::Duration least_spent{10'000};
+// Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
+constexpr base::Duration least_spent{30'000};
 
 std::int64_t integer_at(const Reply& reply, std::size_t i) { return reply.items[i].integer; }
 
@@ -95,7 +96,7 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
     wake = Wake::poll;
     return enter(token, ttl, ticket, wake, who, until, poller);
   }
-  auto reply = session_.next(until, poller);
+  auto reply = session_.next_in_band(until, poller);
   if (!reply) return std::unexpected(reply.error());
   if (reply->is_error()) {
     if (reply->error_code() == "NOSCRIPT") return enter(token, ttl, ticket, wake, who, until, poller);

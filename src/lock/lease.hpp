@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -7,6 +8,12 @@
 #include "base/error.hpp"
 
 namespace rlock::lock {
+
+struct Lease {
+  std::string token;
+  std::uint64_t fence = 0;
+  base::Instant sent_at{};  ///< before the request that got it: the lease counts from here (R3)
+};
 
 enum class Renewing { yes, no };
 

@@ -68,7 +68,7 @@ void Renewal::stop() {
 
 void Renewal::keep_alive() {
   StopPoller poller(stop_.get());
-  auto next = terms_.renew_at(sent_at_);
+  auto next = terms_.renew_at(lease_.sent_at);
   // The first look also turns the watch on, so that a lock deleted from outside is noticed at once.
   while (renew_once(poller, next) == Went::on) sleep(poller, next);
 }
@@ -96,14 +96,16 @@ Renewal::Went Renewal::renew_once(StopPoller& poller, Instant& next) {
     // Refused or not, it is asked once a connection.
     watching_ = client_.watch(until, poller).has_value();
   }
-  auto renewed = client_.renew(token_, terms_.ttl, until, poller);
+  auto renewed = client_.renew(lease_.token, terms_.ttl, until, poller);
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
     base::log_debug("not renewed: " + renewed.error().message);
     next = BootClock::now() + terms_.retry_pause();
     return Went::on;
   }
-  if (renewed->outcome != RenewOutcome::renewed) {
+  // Under another fence it is another lease: ours ran out, and an enter that came late took the lock again.
+  const bool is_other = renewed->fence != 0 && renewed->fence != lease_.fence;
+  if (renewed->outcome != RenewOutcome::renewed || is_other) {
     permit_.revoke();
     return Went::over;
   }

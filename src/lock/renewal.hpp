@@ -15,9 +15,8 @@ namespace rlock::lock {
 /// not the holder's. "No answer" is not lost: it tries again until the supervisor acts on the permit.
 class Renewal {
  public:
-  /// sent_at: when the request that got the lease was sent.
-  Renewal(Client& client, std::string token, LeaseTerms terms, base::Instant sent_at, base::Permit& permit)
-      : client_(client), token_(std::move(token)), terms_(terms), sent_at_(sent_at), permit_(permit) {}
+  Renewal(Client& client, Lease lease, LeaseTerms terms, base::Permit& permit)
+      : client_(client), lease_(std::move(lease)), terms_(terms), permit_(permit) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal() { stop(); }
@@ -38,9 +37,8 @@ class Renewal {
   void sleep(StopPoller& poller, base::Instant until);
 
   Client& client_;
-  std::string token_;
+  Lease lease_;
   LeaseTerms terms_;
-  base::Instant sent_at_;
   base::Permit& permit_;
   base::Fd stop_;
   base::Fd nudge_;

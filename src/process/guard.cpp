@@ -27,7 +27,7 @@ constexpr auto hopeless_after = std::chrono::seconds(10);
 
 class Watch {
  public:
-  Watch(const base::Permit& permit, pid_t rlock, int rlock_fd, std::string environment, AtEnd at_end)
+  Watch(base::Permit& permit, pid_t rlock, int rlock_fd, std::string environment, AtEnd at_end)
       : permit_(permit), rlock_(rlock), rlock_fd_(rlock_fd), at_end_(at_end) {
     roots_.environment = std::move(environment);
   }
@@ -41,6 +41,7 @@ class Watch {
       const auto act_at = fired ? base::never : permit_.until() - permit_.kill_time() / 2;
       if (rlock_is_gone(act_at)) break;
       if (!fired && !permit_.over() && BootClock::now() >= permit_.until() - permit_.kill_time() / 2) {
+        permit_.enforce();
         kill_all({rlock_, roots_.known, {}});
         fired = true;
       }
@@ -71,7 +72,7 @@ class Watch {
     }
   }
 
-  const base::Permit& permit_;
+  base::Permit& permit_;
   pid_t rlock_;
   int rlock_fd_;
   AtEnd at_end_;
@@ -81,7 +82,7 @@ class Watch {
 
 }  // namespace
 
-base::Result<Guard> Guard::start(const base::Permit& permit, std::string environment, AtEnd at_end,
+base::Result<Guard> Guard::start(base::Permit& permit, std::string environment, AtEnd at_end,
                                  const std::function<void()>& orphaned) {
   const pid_t rlock = ::getpid();
   const base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, rlock, 0)));

@@ -21,7 +21,7 @@ class Guard {
  public:
   /// Forks: call it before the process has a second thread. environment: the "NAME=value" that marks the
   /// command and what it starts; empty where nothing is marked.
-  static base::Result<Guard> start(const base::Permit& permit, std::string environment, AtEnd at_end,
+  static base::Result<Guard> start(base::Permit& permit, std::string environment, AtEnd at_end,
                                    const std::function<void()>& orphaned);
 
   pid_t pid() const { return pid_; }

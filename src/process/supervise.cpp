@@ -45,8 +45,13 @@ class Supervisor {
       if (ending_.stopped && stop_all()) break;
       await_event();
     }
+    if (permit_.revoked() && !told_) {
+      // The guard acted while we were frozen, or the news and the command's end came together.
+      ending_.stopped = true;
+      how_.ended_early(false);
+    }
     permit_.end();
-    if (guard_) guard_->stop();
+    ending_.guard = guard_;
     return ending_;
   }
 
@@ -116,9 +121,9 @@ class Supervisor {
     if (left.empty() && reaped_) return true;
     if (BootClock::now() < kill_at_) return false;
     for (const auto& process : left) send_signal(process, SIGKILL);
-    if (BootClock::now() < std::max(permit_.until(), kill_at_) + hopeless_after) return false;
+    if (hopeless_at_ == Instant{}) hopeless_at_ = BootClock::now() + hopeless_after;
+    if (BootClock::now() < hopeless_at_) return false;
     base::log_error("the command could not be killed; it is stuck in the kernel");
-    ending_.unreaped = !reaped_;
     return true;
   }
 
@@ -139,6 +144,7 @@ class Supervisor {
   base::BootTimer timer_;
   Ending ending_;
   Instant kill_at_{};
+  Instant hopeless_at_{};  // set with the first SIGKILL
   bool reaped_ = false;
   bool told_ = false;      // the permit's end has been acted on
   bool stopping_ = false;  // everything below us has to go

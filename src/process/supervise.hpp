@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/permit.hpp"
@@ -11,9 +12,10 @@ namespace rlock::process {
 
 /// How the command ended.
 struct Ending {
-  int wait_status = 0;    ///< as from waitpid; of no meaning when `unreaped`
-  bool stopped = false;   ///< its permit ended or was revoked while it ran
-  bool unreaped = false;  ///< it did not die of SIGKILL in time (a process in the kernel's hands)
+  int wait_status = 0;   ///< as from waitpid; of no meaning when `stopped`
+  bool stopped = false;  ///< its permit ended or was revoked while it ran
+  /// Still there, where there was one: should rlock die now, it gives the lock back. Stop it last.
+  std::optional<Guard> guard;
 };
 
 struct Supervision {

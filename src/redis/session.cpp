@@ -88,11 +88,19 @@ Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, In
   if (auto sent = send(commands, until, poller); !sent) return std::unexpected(sent.error());
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
-    auto reply = next(until, poller);
+    auto reply = next_in_band(until, poller);
     if (!reply) return std::unexpected(reply.error());
-    (reply->kind == Reply::Kind::push ? pushes_ : replies).push_back(std::move(*reply));
+    replies.push_back(std::move(*reply));
   }
   return replies;
+}
+
+Result<Reply> Session::next_in_band(Instant until, base::Poller& poller) {
+  while (true) {
+    auto reply = next(until, poller);
+    if (!reply || reply->kind != Reply::Kind::push) return reply;
+    pushes_.push_back(std::move(*reply));
+  }
 }
 
 Result<std::vector<Reply>> Session::pushes() {

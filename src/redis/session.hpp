@@ -31,6 +31,8 @@ class Session {
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
   base::Result<Reply> next(base::Instant until, base::Poller& poller);
+  /// The next reply that is no push; pushes before it are kept.
+  base::Result<Reply> next_in_band(base::Instant until, base::Poller& poller);
   /// Sends commands without reading any reply but those of authentication.
   base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller);
 

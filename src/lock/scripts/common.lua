@@ -18,6 +18,7 @@
 local lock, queue, info, fences, spent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local CLAIM_MS = 3000          -- a hand-off not confirmed within this goes to the next
+local UNHEARD_MS = 9000        -- the same where no message could be sent: longer than between two pokes
 local SILENT_US = 20000000     -- a subscriber that has not poked for so long is frozen or gone
 local SILENT_POLL_US = 3000000 -- the same for one that polls
 local QUEUE_MS = 60000         -- side keys outlive the last sign of life by this
@@ -95,13 +96,23 @@ local function first_waiter(self)
   end
 end
 
+-- Records of holders that died, and of claims that ran out, go when they have become many.
+local function sweep()
+  if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
+  for _, token in ipairs(redis.call('HKEYS', info)) do
+    if not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
+  end
+end
+
 -- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever
--- happens to the message. A publish that ACLs deny is found by the waiter's next poke.
+-- happens to the message. Where ACLs deny the publish, the waiter's next poke finds out.
 local function hand_off(token)
   local wake, _, _, _, who = record_of(token)
   redis.call('ZREM', queue, token)
+  sweep()
   grant(token, CLAIM_MS, wake or 's', who or '')
-  redis.pcall('PUBLISH', channel_of(token), 'g')
+  local said = redis.pcall('PUBLISH', channel_of(token), 'g')
+  if type(said) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
   local next = redis.call('ZRANGE', queue, 0, 0)[1]
   if next then redis.pcall('PUBLISH', channel_of(next), 'h ' .. CLAIM_MS) end
 end

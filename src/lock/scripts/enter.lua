@@ -21,13 +21,13 @@ local holder = holder_of_lock()
 
 if holder == token then
   keep(lock, ttl)
-  keep(info, ttl + QUEUE_MS)
   redis.call('ZREM', queue, token)
   local _, _, _, fence = record_of(token)
   if not fence or fence == 0 then
     fence = next_fence()
     redis.call('HSET', info, token, pack(wake, now, fence, who))
   end
+  keep(info, ttl + QUEUE_MS)
   return {1, fence}
 end
 
@@ -36,7 +36,11 @@ if redis.call('EXISTS', spent) == 1 then return {-1} end
 if not holder then
   local first = first_waiter(token)
   if not first or first == token then
-    if first then redis.call('ZREM', queue, token) end
+    if first then
+      redis.call('ZREM', queue, token)
+    else
+      redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
+    end
     return {1, grant(token, ttl, wake, who)}
   end
   hand_off(first)
@@ -47,8 +51,9 @@ local rank = -1
 if ticket == '' then
   ticket = 0
 else
-  local mine = tonumber(redis.call('ZSCORE', queue, token) or ticket)
-  ticket = mine > 0 and mine or now
+  -- The earliest of what it asks for and what it has: a late enter may have queued it anew.
+  local asked, has = tonumber(ticket), tonumber(redis.call('ZSCORE', queue, token) or now)
+  ticket = asked > 0 and math.min(asked, has) or has
   redis.call('ZADD', queue, integer(ticket), token)
   redis.call('HSET', info, token, pack(wake, ticket, 0, who))
   keep(queue, QUEUE_MS)

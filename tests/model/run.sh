@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# Verifies the model of the lock (lock.pml) with spin, and its mutants. Ends with one line: N passed, N failed.
+#
+#   tests/model/run.sh                everything
+#   tests/model/run.sh NAME...        these alone
+#   tests/model/run.sh --trace NAME   one that fails, or a mutant: the steps to the error, in words
+#
+# Needs spin and a C compiler, one core and 2 GiB of memory. Exits 1 where a promise does not hold, or a mutant is not
+# caught.
+set -euo pipefail
+
+model=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/lock.pml
+cc=${CC:-cc}
+mib=3900        # a search that needs more has failed
+
+# Clients that live once. Two of them, and any number of faults; with three that would be too many states.
+two='-DN=2 -DTTL=4 -DCLAIM=3'
+three='-DN=3 -DTTL=3 -DCLAIM=2 -DFAULTS=1'
+queue='-DN=2 -DTTL=3 -DCLAIM=2 -DWITH_FOREIGN'
+# With time that presses. The clocks agree: these are no questions of the deadline.
+timed_two='-DTIMED -DN=2 -DTTL=3 -DSKEW=0'
+timed_three="-DTIMED -DN=3 -DTTL=3 -DSKEW=0 -DONCE -DFAULTS=1"
+
+names=() mutants=()
+declare -A what flags
+
+# promise NAME WHAT FLAG...
+promise() {
+    names+=("$1")
+    what[$1]=$2
+    flags[$1]=${*:3}
+}
+
+# mutant NAME PROMISE: the model with MUTANT_NAME must break the promise of that name.
+mutant() {
+    mutants+=("$1")
+    what[$1]=$2
+    flags[$1]="${flags[$2]} -DMUTANT_$1"
+}
+
+promise overlap       '2 clients, any faults'                    -DCHECK_OVERLAP "$two"
+promise overlap_3     '3 clients, 1 fault'                       -DCHECK_OVERLAP "$three"
+promise lease         '2 clients, any faults'                    -DCHECK_LEASE "$two"
+promise answer        '2 clients, any faults'                    -DCHECK_ANSWER "$two"
+promise fifo          '2 clients and a foreign one, any faults'  -DCHECK_FIFO "$queue"
+promise fifo_timed    '2 clients again and again, 2 faults'      -DCHECK_FIFO "$timed_two -DFOREIGN_FIRST -DFAULTS=2"
+promise fifo_3        '3 clients, 1 fault'                       -DCHECK_FIFO "$timed_three"
+promise overlap_timed '2 clients again and again, 2 faults'      -DCHECK_OVERLAP "$timed_two" -DFAULTS=2
+promise served        '2 clients again and again, 3 faults'      -DCHECK_SERVED "$timed_two" -DFAULTS=3
+promise served_3      '3 clients, 1 fault'                       -DCHECK_SERVED "$timed_three"
+
+mutant deadline_from_answer overlap
+mutant no_margin            overlap
+mutant late_answer_counts   overlap
+mutant answer_of_another    overlap
+mutant deadline_ignored     overlap
+mutant frozen_not_killed    overlap
+mutant start_unwatched      overlap
+mutant guard_leaves_first   overlap
+mutant renew_lowers         overlap
+mutant renew_blind          lease
+mutant enter_shortens       overlap
+mutant leave_blind          overlap_3
+mutant push_is_grant        overlap_timed
+mutant no_tombstone         lease
+mutant leave_forgets        answer
+mutant enter_overtakes      fifo
+mutant later_ticket_stays   fifo
+mutant handoff_unheld       fifo_timed
+mutant claim_below_poke     fifo_timed
+mutant leave_keeps_quiet    served
+mutant claim_endless        served
+mutant no_poke              served
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
+
+# build FLAGS CFLAG...: the verifier, as $work/pan. The promise "served" holds for ever or not at all: LTL.
+build() {
+    local defines=$1
+    shift
+    cd "$work"
+    rm -f -- *
+    # shellcheck disable=SC2086 # several flags
+    spin -a $defines "$model" >log 2>&1 &&
+        "$cc" -w -O2 -DNOFAIR -DMEMLIM=$mib "$@" -o pan pan.c >>log 2>&1 && return
+    cat log >&2
+    exit 1
+}
+
+# search NAME: runs the verifier; its report is in $work/report, and the seconds of CPU in $work/seconds.
+search() {
+    local TIMEFORMAT=%U
+    if [[ ${flags[$1]} == *CHECK_SERVED* ]]; then
+        build "${flags[$1]} -DLTL"
+        { time ./pan -a -w25 -m1000000 >report 2>&1; } 2>seconds || true
+    else
+        build "${flags[$1]}" -DSAFETY
+        { time ./pan -w25 -m1000000 >report 2>&1; } 2>seconds || true
+    fi
+}
+
+passed=0 failed=0
+
+# verdict GOOD NAME: one line.
+verdict() {
+    local states memory
+    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' report)
+    memory=$(sed -n 's/^ *\([0-9]*\)\.[0-9]*\ttotal actual memory usage.*/\1/p' report)
+    if [[ $1 == yes ]]; then
+        passed=$((passed + 1))
+        printf 'ok     '
+    else
+        failed=$((failed + 1))
+        printf 'not ok '
+    fi
+    printf '%-22s %-42s %10s states %6s s %5s MiB\n' "$2" "$3" "${states:-?}" "$(cat seconds)" "${memory:-?}"
+}
+
+verify() {
+    local good=no
+    search "$1"
+    if grep -q 'errors: 0$' report && ! grep -Eqi 'not completed|too small|out of memory' report; then
+        good=yes
+    fi
+    verdict $good "$1" "${what[$1]}"
+    [[ $good == yes ]] || head -n 5 report
+}
+
+# An error is an assertion of the model or a cycle, not a search that broke off.
+catch() {
+    local good=no how=
+    search "$1"
+    if grep -Eq '^pan:[0-9]+: (assertion violated|acceptance cycle)' report; then
+        good=yes how='caught by'
+    else
+        how='NOT caught by'
+    fi
+    verdict $good "$1" "$how ${what[$1]}"
+}
+
+# Breadth first finds the shortest way to an assertion; cycles are found depth first alone.
+trace() {
+    local defines="${flags[$1]} -DSHORTEST"
+    build "$defines" -DSAFETY -DBFS
+    ./pan -w25 >report 2>&1 || true
+    if [[ ! -e lock.pml.trail ]]; then
+        [[ $defines == *CHECK_SERVED* ]] || return 0
+        defines="${flags[$1]} -DLTL"
+        build "$defines"
+        ./pan -a -w25 -m1000000 >report 2>&1 || true
+        [[ -e lock.pml.trail ]] || return 0
+    fi
+    # shellcheck disable=SC2086 # several flags
+    spin -k lock.pml.trail -T $defines "$model" 2>&1 | sed '/^spin: trail ends/,$d'
+}
+
+if [[ ${1-} == --trace ]]; then
+    [[ -n ${2-} && -n ${flags[$2]-} ]] || { echo "run.sh: no such name: ${2-}" >&2; exit 64; }
+    trace "$2"
+    exit
+fi
+
+asked=" $* "
+for name; do
+    [[ -n ${flags[$name]-} ]] || { echo "run.sh: no such name: $name" >&2; exit 64; }
+done
+
+echo "# lease of 3 or 4 ticks, margin 1, clock error 1 (timed: 0), claim lease 2 to 4, delay and poke 1 (timed)"
+for name in "${names[@]}"; do
+    [[ $# -gt 0 && $asked != *" $name "* ]] || verify "$name"
+done
+echo "# mutants"
+for name in "${mutants[@]}"; do
+    [[ $# -gt 0 && $asked != *" $name "* ]] || catch "$name"
+done
+
+echo
+echo "$passed passed, $failed failed"
+((failed == 0 && passed > 0))

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Proves that the suite can fail (R26): puts one plausible bug at a time into a copy of the tree (mutants.txt), builds
+# it, and runs the test that ought to catch it. Prints a table and `N passed, N failed`; a mutant that no test
+# catches has failed, and so has one that does not build or whose text has moved.
+#
+#   tests/mutants.sh [NAME...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bash packaging/install-deps.sh test
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$tree"
+cd "$tree"
+cmake --preset release -DCMAKE_BUILD_TYPE=Debug >/dev/null
+cmake --build --preset release --target rlock >"$tree/build.log" 2>&1 || { cat "$tree/build.log"; exit 1; }
+export RLOCK=$tree/build/release/rlock
+
+# put FILE OLD NEW: replaces what stands there exactly once.
+put() {
+  python3 - "$@" <<'PYTHON'
+import sys
+path, old, new = sys.argv[1], *(a.replace("\\n", "\n").replace("\\|", "|") for a in sys.argv[2:])
+text = open(path, encoding="utf-8").read()
+if text.count(old) != 1:
+    sys.exit(f"{path}: found {text.count(old)} times: {old}")
+open(path, "w", encoding="utf-8").write(text.replace(old, new))
+PYTHON
+}
+
+trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
+
+passed=0 failed=0
+verdict() {
+  printf '%-30s %-8s %-10s %s\n' "$1" "$2" "$3" "$4"
+  case $3 in caught) passed=$((passed + 1)) ;; *) failed=$((failed + 1)) ;; esac
+}
+
+printf '%-30s %-8s %-10s %s\n' mutant promise verdict test
+while IFS= read -r line <&3; do
+  [[ $line != \#* && -n $line ]] || continue
+  # A bar of the code itself is written \|.
+  IFS=$'\x1f' read -r name promise file old new tests filter < <(sed 's/ | /\x1f/g' <<<"$line")
+  (($# == 0)) || [[ " $* " == *" $name "* ]] || continue
+  cp "src/$file" saved
+  if ! put "src/$file" "$(trim "$old")" "$(trim "$new")"; then
+    verdict "$name" "$promise" moved "$tests"
+  elif ! cmake --build --preset release --target rlock >build.log 2>&1; then
+    tail -n 20 build.log
+    verdict "$name" "$promise" unbuilt "$tests"
+  elif timeout -k 5 300 bats -f "$filter" "tests/$tests" >bats.log 2>&1 </dev/null 3>&-; then
+    verdict "$name" "$promise" survived "$tests: $filter"
+  else
+    verdict "$name" "$promise" caught "$(grep -m1 '^not ok' bats.log | sed 's/^not ok [0-9]* //' || echo "$tests did not end")"
+  fi
+  cp saved "src/$file"
+done 3<tests/mutants.txt
+
+echo "$passed passed, $failed failed"
+((failed == 0 && passed > 0))
