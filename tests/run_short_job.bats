@@ -1,0 +1,113 @@
+# shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# watch_wire: from here on the file wire gets each command that reaches the server.
+watch_wire() {
+  redis monitor >wire 3>&- &
+  until_true 10 grep -q OK wire
+}
+# The commands of clients, without those that scripts call, once all have been written.
+seen_on_wire() {
+  redis echo over >/dev/null
+  until_true 10 grep -q '"echo" "over"' wire
+  sed -n 's/^[0-9.]* \[[0-9]* unix:[^]]*\] //p' wire | grep -v '"echo" "over"'
+}
+
+@test "a short job costs the server two commands: enter and leave" {
+  rlock run "$key" -- true
+  watch_wire
+  rlock run "$key" -- true
+  seen_on_wire >commands
+  cat commands
+  [ "$(wc -l <commands)" = 2 ]
+  [ "$(grep -c '^"EVALSHA" ' commands)" = 2 ]
+}
+
+@test "with a password and a database it is still one flight each way" {
+  start_server strict --requirepass secret
+  export REDISCLI_AUTH=secret RLOCK_SERVER="$url?db=3"
+  rlock run "$key" -- true
+  redis config resetstat
+  strace -qq -o calls -e trace=network rlock run "$key" -- true
+  cat calls
+  [ "$(grep -c '^connect(' calls)" = 1 ]
+  [ "$(grep -c '^send' calls)" = 2 ]
+  redis info commandstats >statistics
+  # rlock's, and that of the redis-cli which asks.
+  grep -q '^cmdstat_auth:calls=2,' statistics
+  grep -q '^cmdstat_select:calls=1,' statistics
+  grep -q '^cmdstat_evalsha:calls=2,' statistics
+}
+
+@test "a short job has neither a thread nor a guard: one vfork is all" {
+  # Under strace and load even `true` may take longer than short; so it has to be seen once.
+  for _ in {1..20}; do
+    strace -f -qq -o calls -e trace=process rlock run "$key" -- /bin/true
+    grep -E '(clone|clone3|fork)\(' calls >made || true
+    [ "$(wc -l <made)" != 1 ] || break
+  done
+  cat made
+  [ "$(wc -l <made)" = 1 ]
+  grep -q ' vfork(' made
+}
+
+@test "a longer job has both, and they are gone with it" {
+  rlock run "$key" -- sleep 60 3>&- &
+  local rlock=$!
+  until_true 10 guard_of "$rlock"
+  until_true 10 has_threads 2 "$rlock"
+  kill -TERM "$rlock"
+  ended 143 "$rlock"
+}
+has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
+
+@test "a longer job asks only when it is time, and over one connection" {
+  rlock run "$key" -- sleep 0.2
+  redis config resetstat
+  rlock run "$key" -- sleep 0.2
+  redis info everything >statistics
+  # Enter; the first look of the renewal, after a few milliseconds; leave.
+  grep '^cmdstat_evalsha:' statistics
+  grep -q '^cmdstat_evalsha:calls=3,' statistics
+  # The last is the one that asks.
+  grep -q '^total_connections_received:2' statistics
+}
+
+@test "every descriptor of rlock's is close-on-exec from its beginning" {
+  local made='^(open|openat|openat2|creat|socket|socketpair|accept4?|pipe2?|eventfd2?|timerfd_create|signalfd4?|epoll_create1?|inotify_init1?|memfd_create|dup[23]?)\(.* = [0-9]+$'
+  for command in true 'sleep 0.1'; do
+    # shellcheck disable=SC2086 # words are wanted
+    strace -qq -o calls rlock run "$key" -- $command
+    grep -cE "$made" calls
+    run -1 grep -E "$made" <(grep -v CLOEXEC calls)
+  done
+}
+
+@test "a server that has forgotten the scripts costs one more command each, once" {
+  redis script flush
+  watch_wire
+  rlock run "$key" -- true
+  rlock run "$key" -- true
+  seen_on_wire >commands
+  cat commands
+  [ "$(wc -l <commands)" = 6 ]
+  [ "$(grep -c '^"EVAL" ' commands)" = 2 ]
+}
+
+@test "a waiter is told; it does not ask again and again" {
+  rlock acquire -t 60s "$key" >token
+  watch_wire
+  rlock run "$key" -- true 3>&- &
+  until_true 10 waiting 1
+  sleep 2
+  rlock release "$key" - <token
+  wait $!
+  seen_on_wire >commands
+  cat commands
+  # Two questions, HELLO and SUBSCRIBE; then, told by the release, the confirming enter and the leave.
+  # The test's own looks at the queue are counted out.
+  [ "$(grep -cv '"zcard"' commands)" = 7 ]
+}
