@@ -65,6 +65,12 @@ start_server() {
   disown $!
   echo $! >"$BATS_FILE_TMPDIR/$name.pid"
   until_true 10 redis-cli -s "$sock" ping
+  # With TEST_ACL=1, rlock is a user who may do what acl.conf says and no more.
+  if [ -n "${TEST_ACL:-}" ]; then
+    # shellcheck disable=SC2046 # words
+    redis acl setuser minimal reset '>p' $(cat "$BATS_TEST_DIRNAME/acl.conf")
+    url=unix://minimal:p@$sock
+  fi
 }
 
 server_pid() { cat "$BATS_FILE_TMPDIR/${1:-server}.pid"; }
