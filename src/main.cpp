@@ -14,10 +14,11 @@ using rlock::commands::Options;
 using rlock::commands::Verb;
 
 // A caller may have closed 0, 1 or 2. A socket of ours must not take their place; what does is closed
-// again on exec, so that the command finds them closed too.
+// again on exec, so that the command finds them closed too. It can be used for nothing, as a closed one.
 void occupy_standard_descriptors() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int useless = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", useless | O_CLOEXEC);
   }
 }
 

@@ -54,16 +54,20 @@ has_more_lines_than() { (($(wc -l <"$2") > $1)); }
   kill -CONT "$(server_pid)"
 }
 
-@test "rlock killed: what has forgotten its environment is dead too" {
+@test "rlock killed: what has forgotten its environment is dead too, once the guard has seen it" {
   write_job
-  # Begun only when the guard is there, and has looked round once.
-  rlock run -t 60s "$key" -- sh -c 'until [ -e begin ]; do sleep 0.02; done
+  # Begun only when the guard is there, which then looks round once a lease.
+  rlock run -t 1s "$key" -- sh -c 'until [ -e begin ]; do sleep 0.02; done
     (env -i setsid ./beat daemon >/dev/null 2>&1 &); exec ./beat job' 3>&- &
   rlock=$!
   until_true 10 guard_of "$rlock"
-  sleep 0.2
   touch begin
   until_true 10 job_runs
+  looks() { awk '/^voluntary/ { print $2 }' "/proc/$(guard_of "$rlock")/status"; }
+  local before
+  before=$(looks)
+  looked_twice() { (($(looks) >= before + 2)); }
+  until_true 20 looked_twice
   kill -KILL "$rlock"
   until_true 3 is_gone "$(cat job.pid)"
   if ! until_true 3 is_gone "$(cat daemon.pid)"; then
@@ -113,6 +117,19 @@ none_of() { ! pgrep -fx "$1"; }
   holds "$(last_beat) < $stopped + 2"
   kill -CONT "$rlock"
   ended 79 "$rlock"
+}
+
+@test "rlock stopped in its first milliseconds: the command is dead by the end of the lease all the same" {
+  local forever="62.$$$BATS_TEST_NUMBER" round delay stopped=()
+  for round in {1..20}; do
+    rlock run -t 1s "$key-$round" -- sleep "$forever" 3>&- &
+    stopped+=($!)
+    printf -v delay '0.%06d' $((RANDOM % 12000))
+    sleep "$delay"
+    kill -STOP $!
+  done
+  until_true 3 none_of "sleep $forever"
+  kill -KILL "${stopped[@]}" 2>/dev/null || true
 }
 
 @test "rlock stopped and let go in time: the command goes on, and the lease is renewed" {

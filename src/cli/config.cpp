@@ -69,7 +69,10 @@ Result<void> read_file(CLI::App& app, std::string_view verb, const std::string& 
 
 Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istream& stream, const std::string& path) {
   try {
-    for (const auto& item : CLI::ConfigTOML().from_config(stream)) {
+    auto items = CLI::ConfigTOML().from_config(stream);
+    // What is set stays set, so the sections come before the lines above them.
+    std::ranges::stable_partition(items, [](const CLI::ConfigItem& item) { return !item.parents.empty(); });
+    for (const auto& item : items) {
       if (auto applied = apply(app, item, verb, path); !applied) return applied;
     }
   } catch (const CLI::Error& error) {

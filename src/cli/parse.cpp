@@ -12,7 +12,6 @@
 #include "base/log.hpp"
 #include "cli/config.hpp"
 #include "cli/tree.hpp"
-#include "lock/lease.hpp"
 #include "version.hpp"
 
 namespace rlock::cli {
@@ -27,23 +26,6 @@ const VerbRow* find_verb(std::string_view name) {
   return row == verb_table.end() ? nullptr : row;
 }
 
-// Whether `argument` is an option of app whose value is the next argument.
-bool takes_next(const CLI::App& app, std::string_view argument) {
-  const auto wants_value = [&app](const std::string& name) -> std::optional<bool> {
-    const auto* option = app.get_option_no_throw(name);
-    if (option == nullptr) return std::nullopt;
-    return option->get_items_expected_max() > 0;
-  };
-  if (argument.starts_with("--")) {
-    return argument.find('=') == std::string_view::npos && wants_value(std::string(argument)).value_or(false);
-  }
-  // A cluster of short flags: the first one that wants a value has the rest for it, or the next argument.
-  for (std::size_t i = 1; i < argument.size(); ++i) {
-    if (wants_value("-" + std::string(1, argument[i])).value_or(false)) return i + 1 == argument.size();
-  }
-  return false;
-}
-
 // Walks the arguments as far as they are rlock's own, past options and their values, from one bare word
 // to the next. CLI11 gets only what lies before the second word of `run`: it must not see COMMAND, whose
 // options it would take for ours and whose "[1,2]" it would split.
@@ -52,7 +34,7 @@ class Walk {
   explicit Walk(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
 
   // Index of the next bare word, as app knows the options before it; nullopt at the end.
-  std::optional<std::size_t> next_word(const CLI::App& app) {
+  std::optional<std::size_t> next_word(CLI::App& app) {
     while (at_ < arguments_.size()) {
       const auto& argument = arguments_[at_];
       if (only_words_ || argument.size() < 2 || argument.front() != '-') return at_++;
@@ -66,9 +48,37 @@ class Walk {
     return std::nullopt;
   }
 
+  // What excludes an option of the command line must not come from the environment: the line is nearer.
+  void overrule_environment() {
+    for (auto* option : met_) {
+      for (auto* other : option->get_excludes()) {
+        if (std::ranges::find(met_, other) == met_.end()) other->envname("");
+      }
+    }
+  }
+
   std::vector<std::string> arguments_;
 
  private:
+  // Whether `argument` is an option of app whose value is the next argument.
+  bool takes_next(CLI::App& app, std::string_view argument) {
+    const auto wants_value = [&](const std::string& name) {
+      auto* option = app.get_option_no_throw(name);
+      if (option != nullptr) met_.push_back(option);
+      return option != nullptr && option->get_items_expected_max() > 0;
+    };
+    if (argument.starts_with("--")) {
+      const auto equals = argument.find('=');
+      return wants_value(std::string(argument.substr(0, equals))) && equals == std::string_view::npos;
+    }
+    // A cluster of short flags: the first one that wants a value has the rest for it, or the next argument.
+    for (std::size_t i = 1; i < argument.size(); ++i) {
+      if (wants_value("-" + std::string(1, argument[i]))) return i + 1 == argument.size();
+    }
+    return false;
+  }
+
+  std::vector<CLI::Option*> met_;
   std::size_t at_ = 0;
   bool only_words_ = false;
 };
@@ -119,12 +129,6 @@ Finished usage_error(const std::string& message) {
   return {base::exit_usage};
 }
 
-std::optional<std::string> nonsense_in(const Options& options) {
-  if (options.ttl < lock::least_ttl) return "--ttl is under 100ms, too short to be renewed in time; use 100ms or more";
-  if (options.connect_timeout <= base::Duration::zero()) return "--connect-timeout must be more than 0";
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::variant<Options, Finished> parse(std::span<char*> arguments) {
@@ -171,6 +175,7 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
     if (i != *verb_at) own.push_back(words[i]);
   }
   const std::string see = "; see rlock " + std::string(verb->name) + " --help";
+  walk.overrule_environment();
   try {
     app.parse(own);
   } catch (const CLI::CallForHelp&) {
@@ -184,8 +189,8 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
     base::log_error(configured.error().message);
     return Finished{base::exit_status_of(configured.error().code)};
   }
+  if (options.key.empty() && app.get_option("KEY")->count() > 0) return usage_error("KEY is empty; name the lock");
   if (verb->verb == Verb::run && options.command.empty()) return usage_error("COMMAND is missing" + see);
-  if (const auto message = nonsense_in(options)) return usage_error(*message);
   return options;
 }
 

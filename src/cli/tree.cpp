@@ -1,9 +1,12 @@
 #include "cli/tree.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/duration.hpp"
+#include "lock/lease.hpp"
+#include "redis/address.hpp"
 
 namespace rlock::cli {
 
@@ -16,15 +19,19 @@ using commands::Verb;
 namespace {
 
 template <class Target>
-CLI::Option* add_duration(CLI::App& app, const std::string& names, Target& target, const std::string& help) {
+CLI::Option* add_duration(CLI::App& app, const std::string& names, Target& target, Duration least,
+                          const std::string& help) {
   const auto name = names.substr(names.rfind("--"));
   return app
       .add_option_function<std::string>(
           names,
-          [&target, name](const std::string& text) {
+          [&target, name, least](const std::string& text) {
             const auto duration = base::parse_duration(text);
             if (!duration) {
               throw CLI::ValidationError(name, "'" + text + "' is no duration; write 500ms, 30s, 5m or 1h30m");
+            }
+            if (*duration < least) {
+              throw CLI::ValidationError(name, "'" + text + "' is too short; at least " + base::format_duration(least));
             }
             target = *duration;
           },
@@ -42,18 +49,27 @@ int signal_number(const std::string& text) {
 }
 
 void add_ttl(CLI::App& app, Options& options) {
-  add_duration(app, "-t,--ttl", options.ttl, "How long the lease lasts unless renewed; at least 100ms")
+  add_duration(app, "-t,--ttl", options.ttl, lock::least_ttl, "How long the lease lasts unless renewed; at least 100ms")
       ->envname("RLOCK_TTL")
       ->default_str("30s");
 }
 
 void add_waiting(CLI::App& app, Options& options) {
-  auto* wait =
-      add_duration(app, "-w,--wait", options.wait, "Give up after D; default: wait for ever")->envname("RLOCK_WAIT");
+  auto* wait = add_duration(app, "-w,--wait", options.wait, Duration(0), "Give up after D; default: wait for ever")
+                   ->envname("RLOCK_WAIT");
   app.add_flag("-n,--nonblock", options.nonblock, "Give up at once")->excludes(wait);
-  app.add_option("-E,--conflict-exit-code", options.conflict_exit_code, "Exit status for busy")
+  app.add_option_function<std::string>(
+         "-E,--conflict-exit-code",
+         [&options](const std::string& text) {
+           const auto [end, error] =
+               std::from_chars(text.data(), text.data() + text.size(), options.conflict_exit_code);
+           if (error != std::errc{} || end != text.data() + text.size() || options.conflict_exit_code < 0 ||
+               options.conflict_exit_code > 255) {
+             throw CLI::ValidationError("--conflict-exit-code", "'" + text + "' is no exit status; write 0 to 255");
+           }
+         },
+         "Exit status for busy")
       ->type_name("N")
-      ->check(CLI::Range(0, 255))
       ->default_str("75");
 }
 
@@ -63,7 +79,7 @@ void add_run(CLI::App& app, Options& options) {
          "What asks COMMAND to end when the lease is lost")
       ->type_name("SIG")
       ->default_str("TERM");
-  add_duration(app, "-k,--kill-after", options.kill_after,
+  add_duration(app, "-k,--kill-after", options.kill_after, Duration(0),
                "How long COMMAND then has before SIGKILL; default: 5s, at most a third of the ttl");
   app.add_option_function<std::string>(
          "--on-lost",
@@ -101,7 +117,12 @@ void add_common(CLI::App& app, Options& options) {
       ->envname("RLOCK_SERVER")
       ->type_name("URL")
       ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check([](const std::string& url) {
+        const auto address = redis::Address::parse(url);
+        // A comma list is told apart where the servers are counted.
+        return address || url.find(',') != std::string::npos ? std::string() : "the URL " + address.error().message;
+      });
   app.add_option("--config", "Read options from FILE; default /etc/rlock.conf, and over it $XDG_CONFIG_HOME/rlock.conf")
       ->envname("RLOCK_CONFIG")
       ->type_name("FILE");
@@ -110,7 +131,8 @@ void add_common(CLI::App& app, Options& options) {
       ->type_name("P")
       ->default_str("rlock:");
   app.add_option("--password-file", options.password_file, "The password is the first line of FILE")->type_name("FILE");
-  add_duration(app, "--connect-timeout", options.connect_timeout, "How long a server may take to connect or answer")
+  add_duration(app, "--connect-timeout", options.connect_timeout, Duration(1),
+               "How long a server may take to connect or answer")
       ->default_str("5s");
   auto* quiet = app.add_flag("-q,--quiet", options.quiet, "Say nothing but errors");
   app.add_flag("-v,--verbose", options.verbose, "Say what happens")->excludes(quiet);

@@ -11,9 +11,9 @@ int release(const Options& options) {
   const auto force = options.force ? lock::Force::yes : lock::Force::no;
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
-  base::PlainPoller plain;
-  auto released = client->leave(*token, options.ttl, force, base::never, plain);
-  if (!released) return report(released.error(), options);
+  process::Signals signals;
+  auto released = client->leave(*token, options.ttl, force, base::never, signals);
+  if (!released) return report(released.error(), options, &signals);
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:
       if (options.force) {

@@ -10,9 +10,9 @@ int renew(const Options& options) {
   if (!client) return report(client.error(), options);
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
-  base::PlainPoller plain;
-  auto renewed = client->renew(*token, options.ttl, base::never, plain);
-  if (!renewed) return report(renewed.error(), options);
+  process::Signals signals;
+  auto renewed = client->renew(*token, options.ttl, base::never, signals);
+  if (!renewed) return report(renewed.error(), options, &signals);
   if (renewed->outcome == lock::RenewOutcome::renewed) return base::exit_success;
   const bool absent = renewed->outcome == lock::RenewOutcome::absent;
   base::log_error("lost: " + options.key + (absent ? " is not held by anybody" : " is held by somebody else"));

@@ -15,11 +15,10 @@ namespace {
 // As many as anyone reads; more are counted.
 constexpr std::int64_t most_waiters = 1'000;
 
-Result<std::vector<Sight>> look(const Options& options) {
-  base::PlainPoller plain;
+Result<std::vector<Sight>> look(const Options& options, process::Signals& signals) {
   std::vector<Sight> sights;
   const auto sight = [&](lock::Client& client, const std::string& key) -> Result<void> {
-    auto inspection = client.inspect(most_waiters, base::never, plain);
+    auto inspection = client.inspect(most_waiters, base::never, signals);
     if (!inspection) return std::unexpected(inspection.error());
     sights.push_back({key, std::move(*inspection)});
     return {};
@@ -33,7 +32,7 @@ Result<std::vector<Sight>> look(const Options& options) {
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());
   redis::Session session(std::move(*address), options.connect_timeout, redis::OnDemand::start);
-  auto keys = lock::list_locks(session, options.prefix, plain);
+  auto keys = lock::list_locks(session, options.prefix, signals);
   if (!keys) return std::unexpected(keys.error());
   for (const auto& key : *keys) {
     lock::Client client(std::move(session), options.prefix + key);
@@ -48,8 +47,9 @@ Result<std::vector<Sight>> look(const Options& options) {
 }  // namespace
 
 int status(const Options& options) {
-  auto sights = look(options);
-  if (!sights) return report(sights.error(), options);
+  process::Signals signals;
+  auto sights = look(options, signals);
+  if (!sights) return report(sights.error(), options, &signals);
   std::string text;
   if (options.format == Format::json) {
     text = options.key.empty() ? sights_json(*sights) : sight_json(sights->front());

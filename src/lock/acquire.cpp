@@ -41,16 +41,21 @@ Duration jittered(Duration base, Duration jitter) {
 
 Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) {
   auto lease = attempt(wait);
-  if (!lease || !*lease) abandon();
+  if (lease && *lease) return lease;
+  // Whoever gives up in his own time can wait for the server's word; an outage must not look like busy.
+  const auto left = abandon(lease ? client_.session().bounded(base::never) : BootClock::now() + abandon_limit);
+  if (lease && !left) return std::unexpected(left.error());
   return lease;
 }
 
 // An enter may have been granted or queued that we know nothing of, or no longer want. The leave also
 // voids the token, in case that enter is still on its way.
-void Acquisition::abandon() {
-  if (!entangled_ || client_.session().sent_at() == Instant{}) return;
+base::Result<void> Acquisition::abandon(Instant until) {
+  if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
   base::PlainPoller plain;
-  (void)client_.leave(token_, terms_.ttl, Force::no, BootClock::now() + abandon_limit, plain);
+  auto left = client_.leave(token_, terms_.ttl, Force::no, until, plain);
+  if (!left) return std::unexpected(left.error());
+  return {};
 }
 
 void Acquisition::tell_of(const NotHeld& lock) const {

@@ -31,7 +31,7 @@ class Acquisition {
   base::Result<bool> wait_for_turn(base::Instant give_up);
   base::Instant next_look() const;
   void tell_of(const NotHeld& lock) const;
-  void abandon();
+  base::Result<void> abandon(base::Instant until);
 
   Client& client_;
   std::string token_;

@@ -9,6 +9,9 @@ namespace {
 // Those that end a process by default and that people, terminals, init systems and CI runners send.
 constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
 
+// Those that rlock itself needs to see, or not to die of, whatever the caller had.
+constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE};
+
 // Written by the handler, which runs in the main thread only, one signal at a time (sa_mask), and in a
 // child of vfork, which shares this memory while we are suspended.
 constexpr std::size_t most_pending = 64;
@@ -51,15 +54,17 @@ Signals::Signals() {
   ::sigprocmask(SIG_SETMASK, nullptr, &original_mask_);
   blocked_mask_ = original_mask_;
   sigemptyset(&handled_);
+  sigemptyset(&ignored_);
   for (int number : ending) {
     if (is_ignored(number)) continue;
     handle(number);
     sigaddset(&handled_, number);
     sigaddset(&blocked_mask_, number);
   }
-  child_was_ignored_ = is_ignored(SIGCHLD);
-  pipe_was_ignored_ = is_ignored(SIGPIPE);
-  for (int number : {SIGCHLD, SIGCONT, SIGPIPE}) handle(number);
+  for (int number : needed) {
+    if (is_ignored(number)) sigaddset(&ignored_, number);
+    handle(number);
+  }
   // A background job with `stty tostop` would be stopped by its own messages.
   sigaddset(&blocked_mask_, SIGTTOU);
   sigaddset(&blocked_mask_, SIGCHLD);
@@ -113,9 +118,7 @@ void Signals::restore_in_child() const {
   for (int number : ending) {
     if (sigismember(&handled_, number) == 1) ::signal(number, SIG_DFL);
   }
-  ::signal(SIGCONT, SIG_DFL);
-  ::signal(SIGCHLD, child_was_ignored_ ? SIG_IGN : SIG_DFL);
-  ::signal(SIGPIPE, pipe_was_ignored_ ? SIG_IGN : SIG_DFL);
+  for (int number : needed) ::signal(number, sigismember(&ignored_, number) == 1 ? SIG_IGN : SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &original_mask_, nullptr);
 }
 

@@ -48,8 +48,7 @@ class Signals final : public base::Poller {
   sigset_t blocked_mask_{};
   sigset_t open_mask_{};
   sigset_t handled_{};
-  bool child_was_ignored_ = false;
-  bool pipe_was_ignored_ = false;
+  sigset_t ignored_{};
 };
 
 }  // namespace rlock::process

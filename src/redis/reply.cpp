@@ -34,6 +34,12 @@ constexpr std::array meanings{
     Meaning{"CROSSSLOT", ErrorCode::configuration, "it is a cluster, and the key spoils the hash tag"},
 };
 
+// nullptr where nothing is known of the code.
+const Meaning* find_row(std::string_view code) {
+  const auto* row = std::ranges::find(meanings, code, &Meaning::code);
+  return row == meanings.end() ? nullptr : row;
+}
+
 }  // namespace
 
 std::string_view Reply::error_code() const {
@@ -48,14 +54,18 @@ std::string_view Reply::error_code() const {
 base::Error error_of(const Reply& reply, std::string_view server) {
   const std::string_view text = reply.text;
   const auto said = std::string(server) + " answered: " + reply.text.substr(0, 300);
-  const auto code = reply.error_code();
-  if (const auto* row = std::ranges::find(meanings, code, &Meaning::code); row != meanings.end()) {
-    return {row->error, std::string(server) + ": " + std::string(row->advice) + " (" + std::string(code) + ")"};
-  }
+  const auto row_error = [&](const Meaning& row) -> base::Error {
+    return {row.error, std::string(server) + ": " + std::string(row.advice) + " (" + std::string(row.code) + ")"};
+  };
+  if (const auto* row = find_row(reply.error_code())) return row_error(*row);
   if (text.starts_with("ERR AUTH") || text.starts_with("ERR invalid password") ||
       text.starts_with("ERR Client sent AUTH")) {
     return {ErrorCode::refused, said};
   }
+  // What Redis 7.0 makes of NOPERM inside a script.
+  if (text.find("user executing the script can't") != std::string_view::npos) return row_error(*find_row("NOPERM"));
+  // Before authentication a server takes only short commands.
+  if (text.starts_with("ERR Protocol error: unauthenticated")) return row_error(*find_row("NOAUTH"));
   if (text.starts_with("ERR DB index") || text.starts_with("ERR SELECT")) return {ErrorCode::configuration, said};
   if (text.starts_with("ERR max number of clients")) return {ErrorCode::unready, said};
   return {ErrorCode::internal, said};

@@ -62,10 +62,26 @@ local function next_fence()
   return fence
 end
 
--- Makes token the holder of a free lock for ms. Returns its fence.
-local function grant(token, ms, wake, who)
+-- Records of holders that died, and of claims that ran out, go when they have become many.
+local function sweep()
+  if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
+  for _, token in ipairs(redis.call('HKEYS', info)) do
+    if not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
+  end
+end
+
+-- Makes token the holder of a free lock for ms, and takes it out of the queue where it was `queued`.
+-- Returns its fence. The first write is one that a server out of memory refuses: before any delete,
+-- which would open the way for it.
+local function grant(token, ms, wake, who, queued)
   local fence = next_fence()
   redis.call('SET', lock, token, 'PX', ms)
+  if queued then
+    redis.call('ZREM', queue, token)
+    sweep()
+  else
+    redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
+  end
   redis.call('HSET', info, token, pack(wake, now, fence, who))
   keep(info, ms + QUEUE_MS)
   return fence
@@ -96,21 +112,11 @@ local function first_waiter(self)
   end
 end
 
--- Records of holders that died, and of claims that ran out, go when they have become many.
-local function sweep()
-  if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
-  for _, token in ipairs(redis.call('HKEYS', info)) do
-    if not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
-  end
-end
-
 -- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever
 -- happens to the message. Where ACLs deny the publish, the waiter's next poke finds out.
 local function hand_off(token)
   local wake, _, _, _, who = record_of(token)
-  redis.call('ZREM', queue, token)
-  sweep()
-  grant(token, CLAIM_MS, wake or 's', who or '')
+  grant(token, CLAIM_MS, wake or 's', who or '', true)
   local said = redis.pcall('PUBLISH', channel_of(token), 'g')
   if type(said) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
   local next = redis.call('ZRANGE', queue, 0, 0)[1]

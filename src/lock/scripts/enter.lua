@@ -36,12 +36,7 @@ if redis.call('EXISTS', spent) == 1 then return {-1} end
 if not holder then
   local first = first_waiter(token)
   if not first or first == token then
-    if first then
-      redis.call('ZREM', queue, token)
-    else
-      redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
-    end
-    return {1, grant(token, ttl, wake, who)}
+    return {1, grant(token, ttl, wake, who, first)}
   end
   hand_off(first)
   holder = first
