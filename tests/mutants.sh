@@ -40,7 +40,7 @@ printf '%-30s %-8s %-10s %s\n' mutant promise verdict test
 while IFS= read -r line <&3; do
   [[ $line != \#* && -n $line ]] || continue
   # A bar of the code itself is written \|.
-  IFS=$'\x1f' read -r name promise file old new tests filter < <(sed 's/ | /\x1f/g' <<<"$line")
+  IFS=$'\x1f' read -r name promise file old new tests filter <<<"${line// | /$'\x1f'}"
   (($# == 0)) || [[ " $* " == *" $name "* ]] || continue
   cp "src/$file" saved
   if ! put "src/$file" "$(trim "$old")" "$(trim "$new")"; then

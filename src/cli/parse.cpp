@@ -167,6 +167,9 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
       if (rest < words.size() && words[rest] == "--") ++rest;
       options.command.assign(words.begin() + static_cast<long>(rest), words.end());
     }
+  } else {
+    while (walk.next_word(app)) {
+    }
   }
   std::for_each(arguments.begin(), arguments.begin() + static_cast<long>(end), hide_credentials);
   // CLI11 wants the last argument first.

@@ -64,7 +64,7 @@ void add_waiting(CLI::App& app, Options& options) {
            const auto [end, error] =
                std::from_chars(text.data(), text.data() + text.size(), options.conflict_exit_code);
            if (error != std::errc{} || end != text.data() + text.size() || options.conflict_exit_code < 0 ||
-               options.conflict_exit_code > 255) {
+               options.conflict_exit_code > 255 || text != std::to_string(options.conflict_exit_code)) {
              throw CLI::ValidationError("--conflict-exit-code", "'" + text + "' is no exit status; write 0 to 255");
            }
          },
@@ -117,11 +117,11 @@ void add_common(CLI::App& app, Options& options) {
       ->envname("RLOCK_SERVER")
       ->type_name("URL")
       ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1)
       ->check([](const std::string& url) {
+        if (url.find(',') != std::string::npos) return std::string("this rlock locks on one server; name only one");
         const auto address = redis::Address::parse(url);
-        // A comma list is told apart where the servers are counted.
-        return address || url.find(',') != std::string::npos ? std::string() : "the URL " + address.error().message;
+        return address ? std::string() : "the URL " + address.error().message;
       });
   app.add_option("--config", "Read options from FILE; default /etc/rlock.conf, and over it $XDG_CONFIG_HOME/rlock.conf")
       ->envname("RLOCK_CONFIG")

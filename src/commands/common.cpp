@@ -63,10 +63,6 @@ Result<void> check_key(const std::string& key) {
 }  // namespace
 
 Result<redis::Address> server_address(const Options& options) {
-  if (options.servers.size() > 1 ||
-      (options.servers.size() == 1 && options.servers.front().find(',') != std::string::npos)) {
-    return fail(ErrorCode::usage, "--server: this rlock locks on one server; name only one");
-  }
   auto address = options.servers.empty() ? redis::Address{} : redis::Address::parse(options.servers.front());
   if (!address) return fail(address.error().code, "--server: the URL " + address.error().message);
   if (!address->password && !options.password_file.empty()) {

@@ -70,19 +70,28 @@ void Renewal::keep_alive() {
   StopPoller poller(stop_.get());
   auto next = terms_.renew_at(lease_.sent_at);
   // The first look also turns the watch on, so that a lock deleted from outside is noticed at once.
-  while (renew_once(poller, next) == Went::on) sleep(poller, next);
+  while (renew_once(poller, next) == Went::on && sleep(poller, next) == Went::on) {
+  }
 }
 
 // Until it is time, a nudge comes, or the server tells of a change.
-void Renewal::sleep(StopPoller& poller, Instant until) {
-  std::array<pollfd, 2> fds{pollfd{nudge_.get(), POLLIN, 0}, pollfd{client_.session().fd(), POLLIN, 0}};
-  while (poller.wait(fds, until) == Readiness::ready) {
+Renewal::Went Renewal::sleep(StopPoller& poller, Instant until) {
+  while (true) {
+    std::array<pollfd, 2> fds{pollfd{nudge_.get(), POLLIN, 0}, pollfd{client_.session().fd(), POLLIN, 0}};
+    switch (poller.wait(fds, until)) {
+      case Readiness::interrupted:
+        return Went::over;
+      case Readiness::timed_out:
+        return Went::on;
+      case Readiness::ready:
+        break;
+    }
     if (fds[0].revents != 0) {
       std::uint64_t count = 0;
       (void)!::read(nudge_.get(), &count, sizeof count);
-      return;
+      return Went::on;
     }
-    if (auto pushes = client_.session().pushes(); !pushes || !pushes->empty()) return;
+    if (auto pushes = client_.session().pushes(); !pushes || !pushes->empty()) return Went::on;
   }
 }
 

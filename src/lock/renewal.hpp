@@ -34,7 +34,7 @@ class Renewal {
   enum class Went { on, over };
   void keep_alive();
   Went renew_once(StopPoller& poller, base::Instant& next);
-  void sleep(StopPoller& poller, base::Instant until);
+  Went sleep(StopPoller& poller, base::Instant until);
 
   Client& client_;
   Lease lease_;
