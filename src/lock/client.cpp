@@ -167,6 +167,16 @@ Result<void> Client::watch(Instant until, base::Poller& poller) {
   return {};
 }
 
+Result<bool> Client::lock_was_touched() {
+  auto pushes = session_.pushes();
+  if (!pushes) return std::unexpected(pushes.error());
+  return std::ranges::any_of(*pushes, [this](const Reply& push) {
+    if (push.items.size() != 2 || push.items[0].text != "invalidate") return false;
+    const auto& keys = push.items[1].items;  // none: everything was flushed
+    return keys.empty() || std::ranges::find(keys, names_.lock, &Reply::text) != keys.end();
+  });
+}
+
 Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix, base::Poller& poller) {
   // A lock that an rlock holds or waits for has its info key; a foreign one only its own, which tells
   // locks from other data by the prefix alone.

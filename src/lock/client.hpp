@@ -90,6 +90,9 @@ class Client {
   /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing
   /// is lost: the next renewal finds out.
   base::Result<void> watch(base::Instant until, base::Poller& poller);
+  /// Whether such a message has come. The scripts read side keys too, and what happens to those, as at every
+  /// poke of a waiter, is of no concern.
+  base::Result<bool> lock_was_touched();
 
   redis::Session& session() { return session_; }
   const Names& names() const { return names_; }

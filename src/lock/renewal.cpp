@@ -91,7 +91,7 @@ Renewal::Went Renewal::sleep(StopPoller& poller, Instant until) {
       (void)!::read(nudge_.get(), &count, sizeof count);
       return Went::on;
     }
-    if (auto pushes = client_.session().pushes(); !pushes || !pushes->empty()) return Went::on;
+    if (client_.lock_was_touched().value_or(true)) return Went::on;
   }
 }
 

@@ -24,6 +24,7 @@ using base::Instant;
 constexpr const char* comm = "rlock-guard";
 // What SIGKILL has not ended by then hangs in the kernel.
 constexpr auto hopeless_after = std::chrono::seconds(10);
+constexpr auto first_look = std::chrono::milliseconds(100);
 
 class Watch {
  public:
@@ -36,6 +37,19 @@ class Watch {
   bool keep() {
     // Half the kill time is rlock's own to act in, half is the guard's.
     bool fired = at_end_ == AtEnd::leave;
+    // A look costs a walk over /proc: a job that is over soon does without.
+    if (!rlock_is_gone(std::min(BootClock::now() + first_look, permit_.until() - permit_.kill_time() / 2))) {
+      watch(fired);
+    }
+    // The lock may go to another only when nobody is left who thinks that he has it.
+    if (permit_.over()) return true;
+    for (const auto& process : roots_.known) send_signal(process, SIGKILL);  // at once; the walk takes its time
+    return kill_all(roots_);
+  }
+
+ private:
+  // Returns when rlock is dead.
+  void watch(bool fired) {
     while (true) {
       roots_.known = descendants_of({rlock_, {}, {}}, ::getpid());
       const auto act_at = fired ? base::never : permit_.until() - permit_.kill_time() / 2;
@@ -46,13 +60,8 @@ class Watch {
         fired = true;
       }
     }
-    // The lock may go to another only when nobody is left who thinks that he has it.
-    if (permit_.over()) return true;
-    for (const auto& process : roots_.known) send_signal(process, SIGKILL);  // at once; the walk takes its time
-    return kill_all(roots_);
   }
 
- private:
   bool rlock_is_gone(Instant until) {
     timer_.set(until);
     std::array<pollfd, 2> fds{pollfd{rlock_fd_, POLLIN, 0}, pollfd{timer_.fd(), POLLIN, 0}};

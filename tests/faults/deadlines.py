@@ -5,7 +5,9 @@
 
 Each round tries, at a random moment of a run, replies that are delayed by up to two ttls, that drip
 a byte at a time, or that never come; a server that takes connections and is silent, that reads
-nothing, that refuses; each also under a storm of signals. The command would run for six ttls. lane.py
+nothing, that refuses; each also under a storm of signals, and every other one with a command that
+ends at nothing but SIGKILL. One kind answers slowly, but in time, until it falls silent: there a deadline
+counted from the reply would be too late. The command would run for six ttls. lane.py
 says what is wrong with a run; so is one that ends otherwise than with 79, unless its reply was delayed
 by less than its lease can bear. Exits 1 where anything was wrong.
 """
@@ -34,11 +36,12 @@ def main():
                                [f"delay both {chance.randint(ttl // 2, 2 * ttl)}"],
                                [f"drip down {chance.randint(20, 60)}"], ["silent down"], ["silent up"], ["silent"],
                                ["blackhole"], ["refuse", "cut-now"], ["silent", "cut-now"]):
-                    yield faults, chance.randint(100, 2 * ttl), storm
+                    yield faults, chance.randint(100, 2 * ttl), storm, chance.random() < 0.5, []
+            yield ["silent"], chance.randint(ttl // 3, 2 * ttl), False, True, [f"delay down {ttl // 6 - 8}"]
 
     def do(lane, item):
-        faults, at_ms, storm = item
-        status, wrong = lane.run(faults, 6 * ttl, at_ms, storm)
+        faults, at_ms, storm, stubborn, before = item
+        status, wrong = lane.run(faults, 6 * ttl, at_ms, storm, stubborn, before)
         if status != 79:
             wrong.append(f"ended with {status}")
         return status, wrong

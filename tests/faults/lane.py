@@ -89,13 +89,15 @@ class Lane:
             time.sleep(0.002)
         connection.close()
 
-    def run(self, faults, hold_ms, at_ms=0, storm=False):
+    def run(self, faults, hold_ms, at_ms=0, storm=False, stubborn=False, before=()):
         """One run of a command of hold_ms, with the lines of `faults` given to the proxy at_ms after its start;
-        with `storm` rlock gets a SIGCONT every ms from then on. Its status, and what was wrong with it."""
+        with `storm` rlock gets a SIGCONT every ms from then on; a `stubborn` command ends at nothing but SIGKILL;
+        the lines of `before` are given from the beginning. Its status, and what was wrong with it."""
         shutil.rmtree(f"{self.directory}/run", ignore_errors=True)
         os.makedirs(f"{self.directory}/run")
         self.control("clear")
         self.control("cut-now")
+        self.spoil(before)
         if at_ms == 0:
             self.spoil(faults)
         stop, seen = threading.Event(), {}
@@ -105,7 +107,8 @@ class Lane:
         rlock = subprocess.Popen(
             [os.environ["RLOCK"], "--server", self.url, "--connect-timeout", "300ms", "run", "-t", f"{ttl}ms",
              self.key, "--", f"{HERE}/worker.py", f"{self.directory}/run", str(hold_ms)],
-            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "WORKER_IGNORE_TERM": "1" if stubborn else "0"})
         if at_ms:
             time.sleep(at_ms / 1000)
             self.spoil(faults)

@@ -26,8 +26,15 @@ local FENCE_MS = 86400000      -- the clock alone keeps fences growing after thi
 
 local FOREIGN = {}             -- stands for a holder that is no string
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- Server microseconds, one instant for the whole script; asked for when needed.
+local asked_time
+local function now()
+  if not asked_time then
+    local time = redis.call('TIME')
+    asked_time = time[1] * 1000000 + time[2]
+  end
+  return asked_time
+end
 
 local function integer(number) return string.format('%.0f', number) end
 
@@ -45,7 +52,7 @@ local function keep(key, ms)
 end
 
 local function pack(wake, since, fence, who)
-  return wake .. ' ' .. integer(now) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
+  return wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
 end
 
 -- wake, seen, since, fence, who of a token, or nothing when it has no (readable) record.
@@ -57,7 +64,7 @@ local function record_of(token)
 end
 
 local function next_fence()
-  local fence = math.max((tonumber(redis.call('GET', fences) or 0) or 0) + 1, now)
+  local fence = math.max((tonumber(redis.call('GET', fences) or 0) or 0) + 1, now())
   redis.call('SET', fences, integer(fence), 'PX', FENCE_MS)
   return fence
 end
@@ -82,7 +89,7 @@ local function grant(token, ms, wake, who, queued)
   else
     redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
   end
-  redis.call('HSET', info, token, pack(wake, now, fence, who))
+  redis.call('HSET', info, token, pack(wake, now(), fence, who))
   keep(info, ms + QUEUE_MS)
   return fence
 end
@@ -93,10 +100,10 @@ end
 
 -- NUMSUB, not the count that PUBLISH returns: that one includes pattern subscribers.
 local function alive(token, wake, seen)
-  if wake == 'p' then return now - seen < SILENT_POLL_US end
+  if wake == 'p' then return now() - seen < SILENT_POLL_US end
   local reply = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
   if not reply.err and reply[2] == 0 then return false end
-  return not seen or now - seen < SILENT_US
+  return not seen or now() - seen < SILENT_US
 end
 
 -- First living waiter, or false. Whoever stands dead before it leaves the queue; `self`, the

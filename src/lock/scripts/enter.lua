@@ -25,16 +25,18 @@ if holder == token then
   local _, _, _, fence = record_of(token)
   if not fence or fence == 0 then
     fence = next_fence()
-    redis.call('HSET', info, token, pack(wake, now, fence, who))
+    redis.call('HSET', info, token, pack(wake, now(), fence, who))
   end
   keep(info, ttl + QUEUE_MS)
   return {1, fence}
 end
 
-if redis.call('EXISTS', spent) == 1 then return {-1} end
+-- One call for the common case, in which there is neither.
+local crowd = redis.call('EXISTS', spent, queue) > 0
+if crowd and redis.call('EXISTS', spent) == 1 then return {-1} end
 
 if not holder then
-  local first = first_waiter(token)
+  local first = crowd and first_waiter(token)
   if not first or first == token then
     return {1, grant(token, ttl, wake, who, first)}
   end
@@ -47,7 +49,7 @@ if ticket == '' then
   ticket = 0
 else
   -- The earliest of what it asks for and what it has: a late enter may have queued it anew.
-  local asked, has = tonumber(ticket), tonumber(redis.call('ZSCORE', queue, token) or now)
+  local asked, has = tonumber(ticket), tonumber(redis.call('ZSCORE', queue, token) or now())
   ticket = asked > 0 and math.min(asked, has) or has
   redis.call('ZADD', queue, integer(ticket), token)
   redis.call('HSET', info, token, pack(wake, ticket, 0, who))

@@ -18,4 +18,4 @@ for i = 1, #waiters, 2 do
   waiters[i], waiters[i + 1] = waiters[i + 1], redis.call('HGET', info, waiters[i]) or ''
 end
 return {not holder and 'free' or record and 'held' or 'foreign', record or '',
-        redis.call('PTTL', lock), now, redis.call('ZCARD', queue), waiters}
+        redis.call('PTTL', lock), now(), redis.call('ZCARD', queue), waiters}

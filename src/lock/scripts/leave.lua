@@ -4,7 +4,7 @@
 -- ARGV[2] spent   milliseconds for which later commands of this token are void
 -- ARGV[3] force   '1': release whoever holds it; else ''
 --
--- Returns {1, record}   released; record of who held it, '' when not known
+-- Returns {1, record}   released; with force the record of who held it, '' when not known
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
 --         {-1, ''}      nobody holds it
 --
@@ -16,10 +16,10 @@ local token, spent_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 local holder = holder_of_lock()
 local mine = holder and (force or holder == token)
 local owner = force and holder or token
-local record = mine and owner ~= FOREIGN and redis.call('HGET', info, owner)
+local record = force and mine and owner ~= FOREIGN and redis.call('HGET', info, owner)
 
 if mine then redis.call('DEL', lock) end
-redis.call('ZREM', queue, token)
+if not mine or force then redis.call('ZREM', queue, token) end
 if owner ~= FOREIGN then redis.call('HDEL', info, owner) end
 redis.pcall('SET', spent, '', 'PX', spent_ms)
 

@@ -1,0 +1,119 @@
+"""P1 to P5: how long things take, and what they send. Each takes the lab and the sizes and yields rows of the table."""
+
+import itertools
+import json
+import statistics
+import subprocess
+from collections.abc import Iterator
+
+from shared import Row, Sizes, drains, milliseconds, names, quantile, say, serial_rate, spread, tapped
+from lab import Contender, Lab, Queue
+from server import Failed, spawn
+
+
+# Contenders' medians per round, in seconds. They take turns in blocks, in an order that alternates, so that a machine
+# whose speed drifts slows all of them alike.
+def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender]) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    for turn in range(sizes.rounds):
+        if turn % 10 == 0:
+            say(f"P1 round {turn + 1} of {sizes.rounds}")
+        order = contenders if turn % 2 == 0 else contenders[::-1]
+        lines = [" ".join(contender.argv("bench", ["true"])) for contender in order]
+        result = f"{lab.directory}/hyperfine.json"
+        done = subprocess.run(["hyperfine", "-N", "--style", "none", "--warmup", "2", "--runs", str(sizes.runs),
+                               "--export-json", result, *lines], capture_output=True, text=True, timeout=600)
+        if done.returncode != 0:
+            raise Failed(done.stderr.strip().splitlines()[-1])
+        with open(result) as file:
+            for contender, block in zip(order, json.load(file)["results"]):
+                seconds[contender.name].append(block["median"])
+    return seconds
+
+
+def p1(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    peers = [*lab.peers, *lab.others]
+    seconds = in_turns(lab, sizes, [lab.unix, lab.tcp, *peers, lab.floor_tcp])
+
+    def ratio(ours: Contender, peer: Contender) -> str:
+        return spread([a / b for a, b in zip(seconds[ours.name], seconds[peer.name])])
+
+    def row(what: str, of: Contender, goal: str = "", ratio: str = "") -> Row:
+        return what, goal, milliseconds(statistics.median(seconds[of.name])), ratio
+
+    yield row("`rlock run k true`, Unix socket", lab.unix)
+    for peer in peers:
+        yield row(f"beside {peer.name}", peer, "<= 1.0" if peer.name == "flock" else "", ratio(lab.unix, peer))
+    yield row("`rlock run k true`, TCP on loopback", lab.tcp)
+    for peer in [*lab.peers[:1], lab.floor_tcp]:
+        yield row(f"beside {peer.name}", peer, "<= 1.0" if peer.name == "flock" else "", ratio(lab.tcp, peer))
+
+
+def p2(lab: Lab, _sizes: Sizes) -> Iterator[Row]:
+    with tapped(lab) as tap:
+        ours = lab.rlock(f"unix://{tap.path}")
+        for _ in range(2):  # the first may have to bring its scripts along
+            tap.flights.clear()
+            if spawn(ours.argv("bench", ["true"])).wait() != 0:
+                raise Failed("rlock did not get through the relay")
+    flights = [" + ".join(names(flight)) for connection in tap.flights for flight in connection]
+    size = sum(len(flight) for connection in tap.flights for flight in connection)
+    yield ("connections, round trips of a short job", "1, 2",
+           f"{len(tap.flights)}, {len(flights)}: {'; '.join(flights)}; {size} bytes sent", "")
+
+
+def p3(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    found = drains(lab, sizes)
+
+    def rows(what: str, gaps: dict[str, list[list[float]]]) -> Iterator[Row]:
+        def quote(name: str) -> str:
+            all_gaps = list(itertools.chain(*gaps[name]))
+            return f"{milliseconds(statistics.median(all_gaps))}, p95 {milliseconds(quantile(all_gaps, 0.95))}"
+
+        medians = {name: list(map(statistics.median, rounds)) for name, rounds in gaps.items()}
+        yield f"hand-over p50, {what}, Unix socket", "<= 1.5 ms", quote(lab.unix.name), ""
+        yield f"hand-over p50, {what}, TCP", "<= 1.5 ms", quote(lab.tcp.name), ""
+        for peer in lab.peers:
+            if peer.name in gaps:
+                yield (f"beside {peer.name}", "", quote(peer.name),
+                       spread([a / b for a, b in zip(medians[lab.unix.name], medians[peer.name])]))
+
+    # The first holder of each queue has had the time to start its guard and its renewal; the others are short jobs.
+    aged: dict[str, list[list[float]]] = {}
+    for (name, _), rounds in found.gaps.items():
+        aged.setdefault(name, []).extend(gaps[:1] for gaps in rounds)
+    yield from rows("from a holder of some age", aged)
+    medians = {}
+    for count in sizes.queues:
+        short = {name: [gaps[1:] for gaps in rounds] for (name, size), rounds in found.gaps.items() if size == count}
+        yield from rows(f"{count} waiters", short)
+        medians[count] = statistics.median(itertools.chain(*short[lab.unix.name]))
+    few, many = min(medians), max(medians)
+    yield f"hand-over p50 with {many} waiters to that with {few}", "1.0", "", f"{medians[many] / medians[few]:.2f}"
+
+
+def p4(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    for count in sizes.queues:
+        with Queue(lab, lab.unix, count) as queue:
+            with lab.redis.monitor() as seen:
+                queue.release()
+        # The last leave hands over to nobody.
+        yield f"commands per hand-over, {count} waiters", "<= 3", f"{(seen.total() - 1) / count:.2f}", ""
+
+
+def p5(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    rates: dict[str, list[tuple[float, float]]] = {}
+    contenders = [lab.unix, *(peer for peer in lab.peers if peer.waiting and peer.most >= sizes.crowd)]
+    for turn in range(3):
+        say(f"P5 round {turn + 1} of 3")
+        for contender in contenders if turn % 2 == 0 else contenders[::-1]:
+            serial = serial_rate(lab, contender, 100)
+            with Queue(lab, contender, sizes.crowd, ["true"]) as queue:
+                drained = sizes.crowd / queue.release()
+            serial = (serial + serial_rate(lab, contender, 100)) / 2
+            rates.setdefault(contender.name, []).append((drained, serial))
+    for name, pairs in rates.items():
+        yield (f"drain of {sizes.crowd} waiters, {name}, beside its own rate one after another",
+               ">= 0.5" if name == "rlock" else "",
+               f"{statistics.median(d for d, _ in pairs):.0f}/s, {statistics.median(s for _, s in pairs):.0f}/s",
+               spread([drained / serial for drained, serial in pairs]))
