@@ -35,6 +35,11 @@ only() {
   [ "$(grep -rl 'nlohmann/' "$src")" = "$src/commands/output.cpp" ]
 }
 
+@test "the README prints the ACL that the tests run under" {
+  acl=$(cat "$BATS_TEST_DIRNAME/acl.conf")
+  grep -qxF "    ACL SETUSER rlock on >PASSWORD ${acl#on }" "$BATS_TEST_DIRNAME/../README.md"
+}
+
 @test "the README's exit statuses are those of the table" {
   local status
   for status in 64 69 75 77 78 79; do
