@@ -93,7 +93,7 @@ END
 # In the background, since only then does a signal find this shell listening.
 # shellcheck disable=SC2016 # for the inner shell
 unshare --mount --pid --fork --kill-child bash -c '
-    mount --rbind /dev "$1/dev" && exec chroot "$1" /usr/bin/env -i "${@:3}" bash /root/try "$2"
+    mount --bind "$1" "$1" && mount --rbind /dev "$1/dev" && exec chroot "$1" /usr/bin/env -i "${@:3}" bash /root/try "$2"
 ' bash "$root" "$limit" "${environment[@]}" &
 namespace=$!
 status=0

@@ -46,7 +46,8 @@ bad() {
 }
 
 @test "the user's file is over /etc/rlock.conf, and what only that one says counts" {
-  [ "$(id -u)" = 0 ] && [ ! -e /etc/rlock.conf ] || skip 'needs root and no /etc/rlock.conf'
+  needs_mounts
+  [ ! -e /etc/rlock.conf ] || skip 'there is an /etc/rlock.conf'
   mkdir xdg
   printf 'ttl = 12s\n' >xdg/rlock.conf
   export XDG_CONFIG_HOME=$PWD/xdg

@@ -140,6 +140,11 @@ uptime_now() { cut -d' ' -f1 /proc/uptime; }
 # holds EXPRESSION: for fractions, which the shell cannot reckon with.
 holds() { awk "BEGIN { exit !($1) }"; }
 
+# needs_mounts: skips the test where it cannot mount for itself alone. To be called by the test itself, not under run.
+needs_mounts() {
+  { [ "$EUID" = 0 ] && unshare --mount true 2>/dev/null; } || skip 'needs root and mount namespaces'
+}
+
 # expect STATUS COMMAND...: runs it (output in $output, $lines) and checks its exit status.
 expect() {
   local wanted=$1
