@@ -99,13 +99,15 @@ Renewal::Went Renewal::renew_once(StopPoller& poller, Instant& next) {
   const auto now = BootClock::now();
   if (now >= permit_.until()) return Went::over;
   // One try must not eat the time of the next.
-  const auto until = std::min(now + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5)), permit_.until());
+  const auto limit = [&] {
+    return std::min(BootClock::now() + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5)), permit_.until());
+  };
   if (!client_.session().is_open()) watching_ = false;
   if (!watching_) {
     // Refused or not, it is asked once a connection.
-    watching_ = client_.watch(until, poller).has_value();
+    watching_ = client_.watch(limit(), poller).has_value();
   }
-  auto renewed = client_.renew(lease_.token, terms_.ttl, until, poller);
+  auto renewed = client_.renew(lease_.token, terms_.ttl, limit(), poller);
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
     base::log_debug("not renewed: " + renewed.error().message);

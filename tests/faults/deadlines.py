@@ -37,7 +37,9 @@ def main():
                                [f"drip down {chance.randint(20, 60)}"], ["silent down"], ["silent up"], ["silent"],
                                ["blackhole"], ["refuse", "cut-now"], ["silent", "cut-now"]):
                     yield faults, chance.randint(100, 2 * ttl), storm, chance.random() < 0.5, []
-            yield ["silent"], chance.randint(ttl // 3, 2 * ttl), False, True, [f"delay down {ttl // 6 - 8}"]
+            # Several, because silence that falls between a renewal and its answer shows nothing.
+            for _ in range(6):
+                yield ["silent"], chance.randint(ttl // 2, 2 * ttl), False, True, [f"delay down {ttl // 6 - 8}"]
 
     def do(lane, item):
         faults, at_ms, storm, stubborn, before = item
