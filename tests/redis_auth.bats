@@ -233,6 +233,8 @@ refused() {
   start_server open
   redis() { redis-cli -s "$sock" "$@"; }
   redis acl setuser ann on '>right' '+@all' '~*' '&*'
+  # From here on the scripts are known there, so that what follows a refused AUTH is carried out.
+  RLOCK_SERVER=unix://$sock rlock run "$key" -- true
   export RLOCK_SERVER=unix://ann:wrong@$sock
   expect 77 rlock acquire "$key"
   is_free

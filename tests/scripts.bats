@@ -254,12 +254,23 @@ is() {
 @test "leave skips the dead and hands to the first living one" {
   local i
   enter a
-  for i in $(seq 50); do enter "dead$i" 30000 0 >/dev/null; done
+  for i in $(seq 10); do enter "dead$i" 30000 0 >/dev/null; done
   queued b
   enter late 30000 0
   leave a
   [ "$(holder)" = b ]
   [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = late ]
+  is "$(redis hkeys "rlock:i:{rlock:$key}" | sort)" b late
+}
+
+@test "records that nobody will read any more are swept out at a hand-over" {
+  local i
+  enter a
+  for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" 's 1 1 1 7 host ann ' >/dev/null; done
+  queued b
+  queued c
+  leave a
+  is "$(redis hkeys "rlock:i:{rlock:$key}" | sort)" b c
 }
 
 @test "a pattern subscriber does not make a dead waiter live" {
