@@ -111,18 +111,22 @@ void add_common(CLI::App& app, Options& options) {
   // CLI11 takes an empty variable for an unset one; an empty prefix means something.
   if (const char* prefix = std::getenv("RLOCK_PREFIX"); prefix != nullptr && *prefix == '\0') options.prefix = "";
 
-  app.add_option("--server", options.servers,
-                 "Where the lock lives: redis://[user[:password]@]host[:port][/db], unix:///path[?db=N], or local; "
-                 "default redis://127.0.0.1:6379")
+  // In a callback, not a check: a value from the environment that fails a check is passed over by newer CLI11,
+  // and the lock would be taken on the default server.
+  app.add_option_function<std::string>(
+         "--server",
+         [&options](const std::string& url) {
+           if (url.find(',') != std::string::npos) {
+             throw CLI::ValidationError("--server", "this rlock locks on one server; name only one");
+           }
+           const auto address = redis::Address::parse(url);
+           if (!address) throw CLI::ValidationError("--server", "the URL " + address.error().message);
+           options.servers = {url};
+         },
+         "Where the lock lives: redis://[user[:password]@]host[:port][/db], unix:///path[?db=N], or local; "
+         "default redis://127.0.0.1:6379")
       ->envname("RLOCK_SERVER")
-      ->type_name("URL")
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->check([](const std::string& url) {
-        if (url.find(',') != std::string::npos) return std::string("this rlock locks on one server; name only one");
-        const auto address = redis::Address::parse(url);
-        return address ? std::string() : "the URL " + address.error().message;
-      });
+      ->type_name("URL");
   app.add_option("--config", "Read options from FILE; default /etc/rlock.conf, and over it $XDG_CONFIG_HOME/rlock.conf")
       ->envname("RLOCK_CONFIG")
       ->type_name("FILE");

@@ -62,8 +62,11 @@ base::Error error_of(const Reply& reply, std::string_view server) {
       text.starts_with("ERR Client sent AUTH")) {
     return {ErrorCode::refused, said};
   }
-  // What Redis 7.0 makes of NOPERM inside a script.
-  if (text.find("user executing the script can't") != std::string_view::npos) return row_error(*find_row("NOPERM"));
+  // What Redis 7.0, and later ones, make of NOPERM inside a script.
+  if (text.find("user executing the script can't") != std::string_view::npos ||
+      text.find("ACL failure in script") != std::string_view::npos) {
+    return row_error(*find_row("NOPERM"));
+  }
   // Before authentication a server takes only short commands.
   if (text.starts_with("ERR Protocol error: unauthenticated")) return row_error(*find_row("NOAUTH"));
   if (text.starts_with("ERR DB index") || text.starts_with("ERR SELECT")) return {ErrorCode::configuration, said};
