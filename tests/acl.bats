@@ -125,6 +125,13 @@ sketch() {
   [[ $(denied) == *subscribe* ]]
 }
 
+@test "where PUBSUB is denied, the dead count as living for a while, and all else works" {
+  # shellcheck disable=SC2086 # words
+  permit $acl -pubsub
+  everything
+  [[ $(denied) == *pubsub* ]]
+}
+
 @test "where SCAN is denied, one lock can be looked at, and the list says why it cannot" {
   # shellcheck disable=SC2086 # words
   permit $acl -scan

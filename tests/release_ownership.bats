@@ -200,10 +200,10 @@ holder() { redis get "rlock:$key"; }
   rlock release "$key" "$token"
   redis echo the-end
   until_true 10 grep -q the-end commands
-  # Whatever it sent, once more.
-  grep -E '\[[0-9]+ unix:' commands | grep -i '"eval' | grep -vF "$token" | sed 's/^[^"]*//' >late
-  [ "$(wc -l <late)" -ge 3 ]
-  redis <late
+  # Each of its enters once more: they say who it is.
+  grep -i '"eval' commands | grep -F " $(uname -n) " | grep -vF "$token" | sed 's/^[^"]*//' >late
+  [ "$(wc -l <late)" -ge 2 ]
+  [ "$(redis <late | sort -u)" = -1 ]
   is_free
   waiting 0
 }
