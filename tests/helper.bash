@@ -27,9 +27,17 @@ teardown() { end_jobs; }
 # What a test left running in its background ends with it.
 end_jobs() {
   local pid
+  for pid in $jobs_before; do
+    until_true 0 clock_listens "$pid" 2>/dev/null || true
+  done
   for pid in $(jobs -p | grep -vxF "$jobs_before"); do
     { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
   done
+}
+
+# The clock of bats is told by a signal that the test is over. Told before it listens, it leaves its sleep behind too.
+clock_listens() {
+  ! kill -0 "$1" || { pgrep -P "$1" -x sleep && grep -q '^SigCgt:.*[2367abef].$' "/proc/$1/status"; }
 }
 
 # background COMMAND...: leaves it running, its pid in $!; finish waits for all of these, and fails when one did.

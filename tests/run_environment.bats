@@ -68,6 +68,7 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
     sh -c "$closing" sh rlock run -v "$key" -- sh -c "$look" under-rlock
     [ -s plain ]
     diff plain under-rlock
+    is_free
   done
 }
 

@@ -54,6 +54,21 @@ has_more_lines_than() { (($(wc -l <"$2") > $1)); }
   kill -CONT "$(server_pid)"
 }
 
+@test "rlock killed: a daemon that began long after the guard is dead too" {
+  write_job
+  rlock run -t 60s "$key" -- sh -c 'until [ -e begin ]; do sleep 0.02; done; exec ./job' 3>&- &
+  rlock=$!
+  until_true 10 guard_of "$rlock"
+  # By now the guard sleeps.
+  until_true 10 is_in_state S "$(guard_of "$rlock")"
+  touch begin
+  until_true 10 job_runs
+  kill -KILL "$rlock"
+  until_true 3 job_is_dead
+  until_true 10 is_free
+}
+is_in_state() { [ "$(state_of "$2")" = "$1" ]; }
+
 @test "rlock killed: what has forgotten its environment is dead too, once the guard has seen it" {
   write_job
   # Begun only when the guard is there, which then looks round once a lease.
@@ -78,17 +93,14 @@ has_more_lines_than() { (($(wc -l <"$2") > $1)); }
 
 @test "rlock killed in its first milliseconds: the command does not outlive it" {
   # The one argument that only these have.
-  local forever="61.$$$BATS_TEST_NUMBER" delay
-  for _ in {1..60}; do
-    rlock run -t 60s -n "$key" -- sleep "$forever" 3>&- &
-    printf -v delay '0.%06d' $((RANDOM % 15000))
+  local forever="61.$$$BATS_TEST_NUMBER" round delay
+  for round in {1..80}; do
+    rlock run -t 60s "$key-$round" -- sleep "$forever" 3>&- &
+    printf -v delay '0.%06d' $((RANDOM % 12000))
     sleep "$delay"
     kill -KILL $!
-    until_true 3 none_of "sleep $forever"
-    # Before there is a guard, the lock is free only when its lease ends.
-    redis del "rlock:$key"
   done
-  none_of "sleep $forever"
+  until_true 3 none_of "sleep $forever"
 }
 none_of() { ! pgrep -fx "$1"; }
 
@@ -133,13 +145,13 @@ none_of() { ! pgrep -fx "$1"; }
 }
 
 @test "rlock stopped and let go in time: the command goes on, and the lease is renewed" {
-  start_job -t 12s
+  start_job -t 60s
   kill -STOP "$rlock"
   local before
   before=$(redis pttl "rlock:$key")
   kill -CONT "$rlock"
-  # The next renewal by itself would be seconds away.
-  until_true 3 lease_is_longer_than "$before"
+  # The next renewal by itself would be 20 s away.
+  until_true 10 lease_is_longer_than "$before"
   until_true 10 has_more_lines_than "$(($(wc -l <job.beats) + 5))" job.beats
   kill -TERM "$rlock"
   ended 143 "$rlock"

@@ -171,13 +171,13 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   [ -e told ]
 }
 
-@test "a command that stands still when the lock is lost is ended like any other" {
-  start_job
-  kill -STOP "$(cat job.pid)" "$(cat daemon.pid)"
+@test "a command that stands still when the lock is lost can still act on the signal" {
+  start_command -t 60s -k 10s "trap 'touch told; exit' TERM; echo \$\$ >pid; $idle"
+  kill -STOP "$(cat pid)"
   redis del "rlock:$key"
-  until_true 10 is_gone "$rlock"
+  until_true 5 is_gone "$rlock"
   ended 79 "$rlock"
-  job_is_dead
+  [ -e told ]
 }
 
 @test "what starts itself anew again and again does not get away" {
