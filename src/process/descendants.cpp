@@ -49,55 +49,69 @@ std::optional<Process> read_process(pid_t pid) {
   return process;
 }
 
-bool was_started_with(pid_t pid, const std::string& variable) {
+enum class Marked { yes, no, vanished };
+
+Marked is_marked(pid_t pid, const std::string& variable) {
   const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ");
   std::string_view rest(environment);
   while (!rest.empty()) {
     const auto entry = rest.substr(0, rest.find('\0'));
-    if (entry == variable) return true;
+    if (entry == variable) return Marked::yes;
     rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
   }
-  return false;
+  if (!environment.empty()) return Marked::no;
+  const auto now = read_process(pid);
+  return now && !now->is_zombie() ? Marked::no : Marked::vanished;
 }
+
+struct Seen {
+  Process process;
+  bool is_root = false;
+};
 
 }  // namespace
 
-std::vector<Process> all_processes() {
-  std::vector<Process> result;
+// A walk over all of /proc: /proc/PID/task/TID/children would be cheaper, but kernels may lack it and it may leave
+// entries out. The environment is read right behind the parent: between the two, a process could exit and take the
+// only trace of its children along.
+Descendants descendants_of(const Roots& roots, pid_t except) {
+  Descendants result;
+  std::vector<Seen> all;
   DIR* directory = ::opendir("/proc");
-  if (directory == nullptr) return result;
+  if (directory == nullptr) return {{}, false};
   while (const auto* entry = ::readdir(directory)) {
     const std::string_view name = entry->d_name;
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (auto process = read_process(pid)) result.push_back(*process);
+    const auto process = read_process(pid);
+    if (!process) continue;
+    bool is_root = (roots.parent != 0 && process->parent == roots.parent) ||
+                   std::ranges::find(roots.known, *process) != roots.known.end();
+    if (!is_root && !roots.environment.empty() && !process->is_zombie()) {
+      const auto marked = is_marked(pid, roots.environment);
+      is_root = marked == Marked::yes;
+      if (marked == Marked::vanished) result.certain = false;
+    }
+    all.push_back({*process, is_root});
   }
   ::closedir(directory);
-  return result;
-}
 
-std::vector<Process> descendants_of(const Roots& roots, pid_t except) {
-  const auto all = all_processes();
-  std::vector<Process> found;
+  auto& found = result.living;
   const auto add = [&](const Process& process) {
     if (process.pid != except && std::ranges::find(found, process) == found.end()) found.push_back(process);
   };
-  for (const auto& process : all) {
-    if ((roots.parent != 0 && process.parent == roots.parent) ||
-        std::ranges::find(roots.known, process) != roots.known.end() ||
-        (!roots.environment.empty() && was_started_with(process.pid, roots.environment))) {
-      add(process);
-    }
+  for (const auto& seen : all) {
+    if (seen.is_root) add(seen.process);
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto above = found[i].pid;
-    for (const auto& process : all) {
+    for (const auto& [process, is_root] : all) {
       if (process.parent == above) add(process);
     }
   }
   std::erase_if(found, [](const Process& process) { return process.is_zombie(); });
-  return found;
+  return result;
 }
 
 bool send_signal(const Process& process, int number) {

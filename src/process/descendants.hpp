@@ -18,10 +18,6 @@ struct Process {
   bool operator==(const Process& other) const { return pid == other.pid && start == other.start; }
 };
 
-/// Every process that /proc shows. /proc/PID/task/TID/children would be cheaper, but kernels may lack it
-/// and it may leave entries out.
-std::vector<Process> all_processes();
-
 /// Whom a walk starts from.
 struct Roots {
   pid_t parent = 0;            ///< all below this process, itself excluded; 0: none
@@ -29,8 +25,16 @@ struct Roots {
   std::string environment;     ///< "NAME=value": those started with it, and all below them; empty: none
 };
 
-/// The living (not zombies) below roots; `except` and all below it are left out.
-std::vector<Process> descendants_of(const Roots& roots, pid_t except);
+/// What a walk found.
+struct Descendants {
+  std::vector<Process> living;  ///< no zombies among them
+  /// false where a process went away while it was looked at: its environment could not be read any more, and what it
+  /// has left behind may have been missed.
+  bool certain = true;
+};
+
+/// Who is below roots; `except` and all below it are left out.
+Descendants descendants_of(const Roots& roots, pid_t except);
 
 /// Sends through a pidfd to exactly that process: false, and nothing sent, when it is gone (R18).
 bool send_signal(const Process& process, int number);

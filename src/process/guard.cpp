@@ -24,6 +24,7 @@ using base::Instant;
 constexpr const char* comm = "rlock-guard";
 // What SIGKILL has not ended by then hangs in the kernel.
 constexpr auto hopeless_after = std::chrono::seconds(10);
+constexpr int sure_after = 4;
 constexpr auto first_look = std::chrono::milliseconds(100);
 
 class Watch {
@@ -51,7 +52,7 @@ class Watch {
   // Returns when rlock is dead.
   void watch(bool fired) {
     while (true) {
-      roots_.known = descendants_of({rlock_, {}, {}}, ::getpid());
+      roots_.known = descendants_of({rlock_, {}, {}}, ::getpid()).living;
       const auto act_at = fired ? base::never : permit_.until() - permit_.kill_time() / 2;
       if (rlock_is_gone(act_at)) break;
       if (!fired && !permit_.over() && BootClock::now() >= permit_.until() - permit_.kill_time() / 2) {
@@ -72,13 +73,15 @@ class Watch {
   static bool kill_all(const Roots& roots) {
     base::PlainPoller plain;
     const auto give_up = BootClock::now() + hopeless_after;
-    while (true) {
+    // A process that forks and exits while we walk may be passed by: one empty walk proves nothing.
+    for (int empty = 0; empty < sure_after;) {
       const auto left = descendants_of(roots, ::getpid());
-      if (left.empty()) return true;
-      if (BootClock::now() >= give_up) return false;
-      for (const auto& process : left) send_signal(process, SIGKILL);
+      empty = left.living.empty() && left.certain ? empty + 1 : 0;
+      if (BootClock::now() >= give_up) return left.living.empty();
+      for (const auto& process : left.living) send_signal(process, SIGKILL);
       plain.wait({}, BootClock::now() + std::chrono::milliseconds(1));
     }
+    return true;
   }
 
   base::Permit& permit_;

@@ -108,7 +108,7 @@ class Supervisor {
     how_.ended_early(revoked);
   }
 
-  std::vector<Process> below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0); }
+  std::vector<Process> below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0).living; }
 
   void signal_all(int number) {
     for (const auto& process : below()) send_signal(process, number);
