@@ -53,6 +53,7 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 @test "no lock at all: overlaps, and commands that run late" {
     stand_in <<<'exec "$@"'
     run -1 soak 4 --contenders 3 --every 0 --server-every 0 --strike-prob 0
+    [[ "$output" == *"was last alive ("* ]]
     [ "$(found overlap)" -gt 0 ]
     [ "$(found late)" -gt 0 ]
     [ "$(found leaked)" = 0 ]

@@ -301,7 +301,7 @@ class Soak:
                   rng.uniform(0.15, 0.6) * ttl if kind < 0.87 else rng.uniform(1, 3) * ttl)
         run.exit_code = rng.choice((0, 0, 0, 0, 7, 42))
         run.stubborn = rng.random() < 0.2
-        daemon = rng.random() < 0.2
+        daemon = rng.random() < 0.35
         if rng.random() < self.options.strike_prob:
             run.strike = rng.choice(self.options.strikes)
             of_command = run.strike.endswith("-command") or run.strike.endswith("-guard")
