@@ -106,6 +106,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 }
 
 @test "without a key, the locks of the prefix alone, under an empty one too" {
+  [ -z "${TEST_ACL:-}" ] || skip 'other prefixes are denied'
   redis flushall
   rlock acquire --prefix team: mine
   rlock acquire theirs
@@ -244,8 +245,9 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   [ "$(wc -l <table)" = $((2 * corpus)) ]
   [ "$(wc -l <json)" = $corpus ]
   [ "$(jq .holder.pid json | sort -u)" = 1 ]
-  # Busy, waiting and busy, released: a line each.
-  [ "$(wc -l <errors)" = $((4 * corpus)) ]
+  # A line each; that it waits is said only where the first answer came before the 10 ms were over.
+  [ "$(grep -c '^rlock: busy: ' errors)" = $((2 * corpus)) ]
+  [ "$(grep -c '^rlock: released ' errors)" = $corpus ]
   rlock status >table
   harmless table
   [ "$(wc -l <table)" = $((1 + 2 * corpus)) ]
