@@ -78,13 +78,15 @@ sketch() {
   rlock renew "$key" "$token" || return
   rlock status "$key" || return
   rlock status || return
-  rlock run -w 2s "$key" -- sleep 0.1 3>&- &
+  rlock run -w 20s "$key" -- sleep 0.1 3>&- &
   pid=$!
-  until_true 1 waiting 1 || return
+  until_true 20 waits_or_is_gone "$pid" || return
   leave_records
   rlock release "$key" "$token" || return
   wait "$pid"
 }
+
+waits_or_is_gone() { waiting 1 || is_gone "$1"; }
 
 @test "everything works with what acl.conf permits, and nothing is denied" {
   # shellcheck disable=SC2086 # words
