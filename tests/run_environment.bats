@@ -62,6 +62,7 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
 @test "what the caller has closed is closed for the command" {
   # No output where it is closed, hence a file; the colon keeps the shell itself alive to be looked at.
   local look='ls /proc/$$/fd >"$0"; :' which closing
+  redis config resetstat
   for which in '<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
     closing="exec \"\$@\" $which"
     sh -c "$closing" sh sh -c "$look" plain
@@ -70,6 +71,9 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
     diff plain under-rlock
     is_free
   done
+  # What rlock has to say did not go to the server in place of a closed standard error.
+  redis info errorstats | tee errors
+  run -1 grep errorstat_ERR errors
 }
 
 @test "with everything closed rlock takes, waits, reports and gives back as ever" {
