@@ -135,8 +135,10 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
 }
 
 @test "too many clients: not ready" {
-  own_server --maxclients 1
+  own_server
   background redis-cli -s "$sock" subscribe x
+  until_true 10 eval '[ "$(redis pubsub channels)" = x ]'
+  redis config set maxclients 1
   until_true 10 answers 'max number of clients' ping
   # It says so and closes; which of the two is seen first is chance.
   enters 69 ''
