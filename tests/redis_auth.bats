@@ -246,3 +246,21 @@ refused() {
   [ ! -e ran ]
   [ "$(redis get "rlock:$key")" = somebody ]
 }
+
+@test "a wrong password on a server that is open to all: nothing held is given back or renewed" {
+  local token
+  start_server open
+  redis() { redis-cli -s "$sock" "$@"; }
+  redis acl setuser ann on '>right' '+@all' '~*' '&*'
+  RLOCK_SERVER=unix://$sock
+  token=$(rlock acquire --ttl 10m "$key")
+  # The scripts are known, so that what follows a refused AUTH would be carried out.
+  rlock renew --ttl 10m "$key" "$token"
+  rlock release "$key-2" "$token" 2>/dev/null || [ $? = 79 ]
+  export RLOCK_SERVER=unix://ann:wrong@$sock
+  expect_error 77 WRONGPASS rlock release "$key" "$token"
+  expect_error 77 WRONGPASS rlock release --force "$key"
+  expect_error 77 WRONGPASS rlock renew --ttl 10h "$key" "$token"
+  [ "$(redis get "rlock:$key")" = "$token" ]
+  [ "$(redis pttl "rlock:$key")" -lt 600001 ]
+}

@@ -305,6 +305,28 @@ is() {
   [ "$(holder)" = b ]
 }
 
+# claim_left WAKE: how long is left to a waiter of this kind to confirm where nothing can be published, in milliseconds.
+claim_left() {
+  redis del "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:t:{rlock:$key}:a"
+  enter a
+  enter b 30000 0 "$1"
+  as=(--user silent --pass p --no-auth-warning)
+  leave a
+  as=()
+  [ "$(holder)" = b ]
+  left=$(redis pttl "rlock:$key")
+}
+redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
+
+@test "where nothing can be published, a subscriber gets the time of a poke to confirm, who polls does not" {
+  redis acl setuser silent on '>p' '+@all' -publish '~*' '&*'
+  listener b
+  claim_left p
+  ((left <= 3000))
+  claim_left s
+  ((3000 < left && left <= 9000))
+}
+
 @test "a claim that nobody confirms goes to the next" {
   enter a
   queued b

@@ -48,24 +48,39 @@ Result<void> Session::connect(Instant until, base::Poller& poller) {
   return {};
 }
 
-Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
+std::vector<Command> Session::greeting() const {
+  std::vector<Command> commands;
+  if (address_.password) {
+    commands.push_back(address_.user.empty() ? Command{"AUTH", *address_.password}
+                                             : Command{"AUTH", address_.user, *address_.password});
+  }
+  if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
+  return commands;
+}
+
+Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller, Greet greet) {
   until = bounded(until);
-  std::vector<Command> prelude;
+  std::vector<Command> greeting;
   if (!connection_) {
     if (auto connected = connect(until, poller); !connected) return connected;
-    if (address_.password) {
-      prelude.push_back(address_.user.empty() ? Command{"AUTH", *address_.password}
-                                              : Command{"AUTH", address_.user, *address_.password});
+    greeting = this->greeting();
+    if (greet == Greet::first && !greeting.empty()) {
+      if (auto greeted = start(greeting, {}, until, poller); !greeted) return dropped<void>(greeted.error());
+      greeting.clear();
     }
-    if (address_.database != 0) prelude.push_back({"SELECT", std::to_string(address_.database)});
   }
-  for (const auto& command : prelude) connection_->append(command);
+  return start(greeting, commands, until, poller);
+}
+
+Result<void> Session::start(std::span<const Command> greeting, std::span<const Command> commands, Instant until,
+                            base::Poller& poller) {
+  for (const auto& command : greeting) connection_->append(command);
   for (const auto& command : commands) connection_->append(command);
-  sent_at_ = base::BootClock::now();
+  if (!commands.empty()) sent_at_ = base::BootClock::now();
   if (auto sent = connection_->send(until, poller); !sent) return dropped<void>(sent.error());
 
   std::optional<base::Error> refusal;
-  for (std::size_t i = 0; i < prelude.size(); ++i) {
+  for (std::size_t i = 0; i < greeting.size(); ++i) {
     auto reply = next(until, poller);
     if (!reply) return std::unexpected(reply.error());
     if (reply->is_error() && !refusal) refusal = error_of(*reply, name_);
@@ -83,9 +98,10 @@ Result<Reply> Session::next(Instant until, base::Poller& poller) {
   return reply;
 }
 
-Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller) {
+Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller,
+                                           Greet greet) {
   until = bounded(until);
-  if (auto sent = send(commands, until, poller); !sent) return std::unexpected(sent.error());
+  if (auto sent = send(commands, until, poller, greet); !sent) return std::unexpected(sent.error());
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
     auto reply = next_in_band(until, poller);

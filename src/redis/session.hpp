@@ -14,8 +14,12 @@ namespace rlock::redis {
 /// Whether a `local` server that is not there is started.
 enum class OnDemand { start, leave };
 
-/// A server, and the connection to it that is made when needed and made anew after a failure. What
-/// authentication and database need travels in one flight with the first commands.
+/// How the first commands of a connection follow authentication and the choice of the database: when those have
+/// been accepted, or in one flight with them. Where they are refused, what travelled together may have been
+/// carried out all the same, as the default user; so only what the caller can undo may.
+enum class Greet { first, together };
+
+/// A server, and the connection to it that is made when needed and made anew after a failure.
 class Session {
  public:
   /// timeout bounds connecting, and waiting for the replies of a flight.
@@ -25,16 +29,17 @@ class Session {
   /// Sends the commands together and returns their replies in order; error replies are values. Pushes
   /// that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is
   /// gone, and nobody knows which commands were carried out. Where authentication fails (refused,
-  /// configuration) the commands behind it may have been carried out as the default user all the same,
-  /// and the connection stays, so that the caller can undo them.
-  base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller);
+  /// configuration) the connection stays, so that what travelled together can be undone.
+  base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller,
+                                          Greet greet = Greet::first);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
   base::Result<Reply> next(base::Instant until, base::Poller& poller);
   /// The next reply that is no push; pushes before it are kept.
   base::Result<Reply> next_in_band(base::Instant until, base::Poller& poller);
   /// Sends commands without reading any reply but those of authentication.
-  base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller);
+  base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller,
+                          Greet greet = Greet::first);
 
   /// What was pushed up to now. Call it when fd() is readable.
   base::Result<std::vector<Reply>> pushes();
@@ -57,6 +62,9 @@ class Session {
 
  private:
   base::Result<void> connect(base::Instant until, base::Poller& poller);
+  std::vector<Command> greeting() const;
+  base::Result<void> start(std::span<const Command> greeting, std::span<const Command> commands, base::Instant until,
+                           base::Poller& poller);
   template <class T>
   base::Result<T> dropped(base::Error error);
 

@@ -120,12 +120,13 @@ local function first_waiter(self)
 end
 
 -- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever
--- happens to the message. Where ACLs deny the publish, the waiter's next poke finds out.
+-- happens to the message. Where ACLs deny the publish, a subscriber's next poke finds out; who polls
+-- looks so often that the claim lease is enough.
 local function hand_off(token)
   local wake, _, _, _, who = record_of(token)
   grant(token, CLAIM_MS, wake or 's', who or '', true)
   local said = redis.pcall('PUBLISH', channel_of(token), 'g')
-  if type(said) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
+  if type(said) == 'table' and wake ~= 'p' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
   local next = redis.call('ZRANGE', queue, 0, 0)[1]
   if next then redis.pcall('PUBLISH', channel_of(next), 'h ' .. CLAIM_MS) end
 end

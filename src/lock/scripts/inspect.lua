@@ -1,6 +1,6 @@
 -- inspect: all of one lock, for status. Writes nothing.
 --
--- ARGV[1] most   how many waiters to list
+-- ARGV[1] most   how many waiters to list, 1 or more
 --
 -- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}}
 --   state    'free', 'held' (by an rlock), 'foreign'
