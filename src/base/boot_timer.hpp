@@ -13,13 +13,13 @@ namespace rlock::base {
 /// machine is suspended, it is due at once on resume (R13).
 class BootTimer {
  public:
-  BootTimer() : fd_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
-
+  /// -1 before the first set.
   int fd() const { return fd_.get(); }
 
   /// Replaces what was set before, and takes readability back unless `at` has passed.
   void set(Instant at) {
     if (at == set_) return;
+    if (fd_.get() < 0) fd_ = Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     set_ = at;
     itimerspec spec{};
     spec.it_value = to_timespec(std::max(at.time_since_epoch(), Instant::duration(1)));
