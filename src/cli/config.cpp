@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "cli/tree.hpp"
-
 namespace rlock::cli {
 
 using base::ErrorCode;
@@ -16,21 +14,12 @@ using base::Result;
 
 namespace {
 
-bool is_option_of_some_verb(const std::string& name) {
-  return std::ranges::any_of(verb_table, [&](const VerbRow& row) {
-    commands::Options unused;
-    CLI::App app;
-    add_verb(app, row.verb, unused);
-    return app.get_option_no_throw(name) != nullptr;
-  });
-}
-
 // CLI11 itself would let the file win over the environment; and it takes an empty variable for none.
 bool is_set(const CLI::Option& option) {
   return option.count() > 0 || (!option.get_envname().empty() && std::getenv(option.get_envname().c_str()) != nullptr);
 }
 
-Result<void> apply(CLI::App& app, const CLI::ConfigItem& item, std::string_view verb, const std::string& path) {
+Result<void> apply(Tree& tree, const CLI::ConfigItem& item, std::string_view verb, const std::string& path) {
   if (item.name == "++" || item.name == "--") return {};  // CLI11's marks where a section begins and ends
   if (!item.parents.empty() && item.parents != std::vector<std::string>{std::string(verb)}) {
     const bool known = item.parents.size() == 1 &&
@@ -39,10 +28,10 @@ Result<void> apply(CLI::App& app, const CLI::ConfigItem& item, std::string_view 
     return fail(ErrorCode::configuration, path + ": [" + item.parents.front() + "] is no verb of rlock");
   }
   const auto name = "--" + item.name;
-  auto* option = app.get_option_no_throw(name);
-  const bool is_ours = item.name != "config" && item.name != "help";
-  if (option == nullptr || !is_ours) {
-    if (is_ours && is_option_of_some_verb(name)) return {};
+  const bool is_ours = item.name != "config" && Tree::is_option(name);
+  auto* option = is_ours ? tree.find_option(name) : nullptr;
+  if (option == nullptr) {
+    if (is_ours) return {};
     return fail(ErrorCode::configuration, path + ": '" + item.name + "' is no option that a file can set");
   }
   if (is_set(*option)) return {};
@@ -59,21 +48,21 @@ Result<void> apply(CLI::App& app, const CLI::ConfigItem& item, std::string_view 
   return {};
 }
 
-Result<void> read_file(CLI::App& app, std::string_view verb, const std::string& path) {
+Result<void> read_file(Tree& tree, std::string_view verb, const std::string& path) {
   std::ifstream stream(path);
   if (!stream) return base::fail_errno(ErrorCode::configuration, "cannot read the configuration file " + path);
-  return read_configuration(app, verb, stream, path);
+  return read_configuration(tree, verb, stream, path);
 }
 
 }  // namespace
 
-Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istream& stream, const std::string& path) {
+Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream& stream, const std::string& path) {
   try {
     auto items = CLI::ConfigTOML().from_config(stream);
     // What is set stays set, so the sections come before the lines above them.
     std::ranges::stable_partition(items, [](const CLI::ConfigItem& item) { return !item.parents.empty(); });
     for (const auto& item : items) {
-      if (auto applied = apply(app, item, verb, path); !applied) return applied;
+      if (auto applied = apply(tree, item, verb, path); !applied) return applied;
     }
   } catch (const CLI::Error& error) {
     return fail(ErrorCode::configuration, path + ": " + error.what());
@@ -82,9 +71,9 @@ Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istre
   return {};
 }
 
-Result<void> read_configuration(CLI::App& app, std::string_view verb) {
-  if (const auto* config = app.get_option("--config"); config->count() > 0) {
-    return read_file(app, verb, config->as<std::string>());
+Result<void> read_configuration(Tree& tree, std::string_view verb) {
+  if (const auto* config = tree.app().get_option_no_throw("--config"); config != nullptr && config->count() > 0) {
+    return read_file(tree, verb, config->as<std::string>());
   }
   std::string own;
   if (const char* home = std::getenv("XDG_CONFIG_HOME"); home != nullptr && *home != '\0') {
@@ -95,7 +84,7 @@ Result<void> read_configuration(CLI::App& app, std::string_view verb) {
   // The user's file first: what an earlier one has set, a later one leaves alone.
   for (const auto& path : {own, std::string("/etc/rlock.conf")}) {
     if (path.empty() || ::access(path.c_str(), F_OK) != 0) continue;
-    if (auto read = read_file(app, verb, path); !read) return read;
+    if (auto read = read_file(tree, verb, path); !read) return read;
   }
   return {};
 }

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <istream>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "cli/tree.hpp"
 
 namespace rlock::cli {
 
@@ -14,10 +14,10 @@ namespace rlock::cli {
 /// long option names without dashes, at the top for every verb or in a section [VERB]. Options of other
 /// verbs are passed over; what is no option of rlock at all is an error (configuration), as are values
 /// that the command line would not take.
-base::Result<void> read_configuration(CLI::App& app, std::string_view verb);
+base::Result<void> read_configuration(Tree& tree, std::string_view verb);
 
 /// The same from one file, already open; `path` stands in messages.
-base::Result<void> read_configuration(CLI::App& app, std::string_view verb, std::istream& stream,
+base::Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream& stream,
                                       const std::string& path);
 
 }  // namespace rlock::cli

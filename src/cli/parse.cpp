@@ -133,11 +133,9 @@ Finished usage_error(const std::string& message) {
 
 std::variant<Options, Finished> parse(std::span<char*> arguments) {
   Options options;
-  CLI::App app;
-  app.set_help_flag("-h,--help", "Print this help");
-  add_common(app, options);
-
   Walk walk({arguments.begin(), arguments.end()});
+  Tree tree(options, walk.arguments_);
+  auto& app = tree.app();
   const auto verb_at = walk.next_word(app);
   auto& words = walk.arguments_;
   if (!verb_at) {
@@ -157,7 +155,7 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
                        "' is no verb of rlock: run, acquire, renew, release, status; see rlock --help");
   }
   options.verb = verb->verb;
-  add_verb(app, verb->verb, options);
+  tree.add_verb(verb->verb);
 
   auto end = words.size();
   if (verb->verb == Verb::run) {
@@ -188,7 +186,7 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
     message.erase(std::min(message.find('\n'), message.size()));
     return usage_error(message + see);
   }
-  if (auto configured = read_configuration(app, verb->name); !configured) {
+  if (auto configured = read_configuration(tree, verb->name); !configured) {
     base::log_error(configured.error().message);
     return Finished{base::exit_status_of(configured.error().code)};
   }

@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,11 +27,35 @@ inline constexpr std::array verb_table{
     VerbRow{commands::Verb::status, "status", "status [OPTIONS] [KEY]", "Who holds and who waits"},
 };
 
-/// The options of every verb, bound to `options`. Names, environment, defaults and help of all options
-/// stand here and in add_verb alone.
-void add_common(CLI::App& app, commands::Options& options);
+/// What CLI11 knows of rlock's options, bound to an Options. It is told of those alone that the words or the
+/// environment name: telling it of all takes longer than taking a lock (tests/bench). Who asks for help sees all.
+class Tree {
+ public:
+  /// words: the arguments as they came. Those of COMMAND may be among them; they name too much, which does no harm.
+  Tree(commands::Options& options, std::span<const std::string> words);
 
-/// The options and positionals of one verb. COMMAND is none of them: it never reaches CLI11.
-void add_verb(CLI::App& app, commands::Verb verb, commands::Options& options);
+  CLI::App& app() { return app_; }
+
+  /// The options of one verb, and its positionals. COMMAND is none of them: it never reaches CLI11.
+  void add_verb(commands::Verb verb);
+
+  /// The option of the verb with this long name ("--ttl"), added now unless it was before. nullptr: it has none.
+  CLI::Option* find_option(std::string_view long_name);
+
+  /// Whether some verb has an option of this long name.
+  static bool is_option(std::string_view long_name);
+
+ private:
+  struct Row;
+  static const Row rows[];
+
+  bool is_named(const Row& row) const;
+  CLI::Option* add(const Row& row);
+
+  commands::Options& options_;
+  CLI::App app_;
+  std::set<std::string, std::less<>> named_;  ///< as CLI11 knows them: "--ttl", "-t"
+  commands::Verb verb_{};
+};
 
 }  // namespace rlock::cli

@@ -8,11 +8,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rlock;
   commands::Options options;
-  CLI::App app;
-  cli::add_common(app, options);
-  cli::add_verb(app, commands::Verb::run, options);
-  app.parse(std::vector<std::string>{"key"});
+  cli::Tree tree(options, {});
+  tree.add_verb(commands::Verb::run);
+  tree.app().parse(std::vector<std::string>{"key"});
   std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));
-  (void)cli::read_configuration(app, "run", file, "rlock.conf");
+  (void)cli::read_configuration(tree, "run", file, "rlock.conf");
   return 0;
 }
