@@ -238,6 +238,25 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   grep -q 'its lease ends and --no-renew keeps it so' error
 }
 
+@test "with hardly a descriptor left the command is still stopped in time" {
+  local most status
+  # Five: the standard ones, the connection, and what wakes on a loss; no timer, no guard, no look into /proc.
+  for most in 5 6 7; do
+    rm -f started
+    status=0
+    (
+      exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+      ulimit -n "$most"
+      exec rlock run --ttl 1s --no-renew "$key" -- sh -c 'touch started; exec sleep 60'
+    ) 2>said || status=$?
+    cat said
+    [ -e started ]
+    [ "$status" = 79 ]
+    grep -q "lost $key: its lease ends" said
+    run -1 grep stuck said
+  done
+}
+
 @test "--no-renew leaves alone a command that is done in time" {
   expect 7 rlock run -t 5s --no-renew "$key" -- sh -c 'sleep 0.1; exit 7'
   is_free

@@ -66,7 +66,7 @@ class Watch {
   bool rlock_is_gone(Instant until) {
     timer_.set(until);
     std::array<pollfd, 2> fds{pollfd{rlock_fd_, POLLIN, 0}, pollfd{timer_.fd(), POLLIN, 0}};
-    base::poll_until(fds, base::never, nullptr);
+    base::poll_until(fds, until, nullptr);
     return (fds[0].revents & POLLIN) != 0;
   }
 

@@ -101,8 +101,9 @@ class Supervisor {
     if (how_.at_end == AtEnd::kill) {
       stopping_ = true;
       kill_at_ = std::min(permit_.kill_at(), BootClock::now() + permit_.grace());
-      signal_all(how_.stop_signal);
-      signal_all(SIGCONT);
+      const auto all = below();
+      signal_all(all, how_.stop_signal);
+      signal_all(all, SIGCONT);
     }
     // After the deed: nothing may come between the end of the permit and the signal.
     how_.ended_early(revoked);
@@ -110,8 +111,14 @@ class Supervisor {
 
   std::vector<Process> below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0).living; }
 
-  void signal_all(int number) {
-    for (const auto& process : below()) send_signal(process, number);
+  void signal_all(const std::vector<Process>& all, int number) {
+    bool reached = reaped_;
+    for (const auto& process : all) {
+      const bool sent = send_signal(process, number);
+      reached = reached || (sent && process.pid == child_);
+    }
+    // Without /proc, or a descriptor left to look into it, there is the command at least: ours until it is reaped.
+    if (!reached) ::kill(child_, number);
   }
 
   // true when nothing is left, or nothing more can be done.
@@ -120,7 +127,7 @@ class Supervisor {
     const auto left = below();
     if (left.empty() && reaped_) return true;
     if (BootClock::now() < kill_at_) return false;
-    for (const auto& process : left) send_signal(process, SIGKILL);
+    signal_all(left, SIGKILL);
     if (hopeless_at_ == Instant{}) hopeless_at_ = BootClock::now() + hopeless_after;
     if (BootClock::now() < hopeless_at_) return false;
     base::log_error("the command could not be killed; it is stuck in the kernel");
@@ -132,7 +139,7 @@ class Supervisor {
     if (stopping_) at = std::max(kill_at_, BootClock::now() + kill_round);
     timer_.set(at);
     std::array<pollfd, 2> fds{pollfd{timer_.fd(), POLLIN, 0}, pollfd{told_ ? -1 : permit_.wake_fd(), POLLIN, 0}};
-    signals_.wait_event(fds, base::never);
+    signals_.wait_event(fds, at);  // the bound again, should there be no descriptor for a timer
   }
 
   pid_t child_;
