@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what rlock needs to be built (build), tested (test) or measured (bench).
+# Installs what rlock needs to be built (build), tested (test), measured (bench), tested at length (soak) or linted (lint).
 #
-#   packaging/install-deps.sh build|test|bench
+#   packaging/install-deps.sh build|test|bench|soak|lint
 #
 # On Debian and Ubuntu: with apt, as root or through sudo, only what is missing; touches nothing where nothing is.
 # Elsewhere: names what is missing and exits 1.
@@ -24,6 +24,8 @@ test=(
     util-linux bsdextrautils procps strace socat openssl shellcheck
 )
 bench=(hyperfine daemontools etcd-server etcd-client)
+soak=(spin clang-19 libclang-rt-19-dev)
+lint=(clang-tidy-19 shellcheck)
 # What starts when a package of these lists is installed.
 declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd)
 
@@ -71,7 +73,7 @@ check_elsewhere() {
     need OpenSSL pkg-config --exists openssl
     need "hiredis >= $hiredis_minimum with TLS" hiredis_there
     need 'redis-server or valkey-server' command -v redis-server valkey-server
-    if [[ $purpose != build ]]; then
+    if [[ $purpose == test || $purpose == bench || $purpose == soak ]]; then
         need GoogleTest compiles gtest/gtest.h
         need 'the redis module of Python' python3 -c 'import redis'
         need 'the pexpect module of Python' python3 -c 'import pexpect'
@@ -84,6 +86,14 @@ check_elsewhere() {
         for program in hyperfine setlock etcd etcdctl; do
             need "$program" command -v "$program"
         done
+    fi
+    if [[ $purpose == soak ]]; then
+        need spin command -v spin
+        need 'clang++ 16 or later' command -v clang++-19 clang++
+    fi
+    if [[ $purpose == lint ]]; then
+        need 'clang-tidy 16 or later' command -v clang-tidy-19 clang-tidy
+        need shellcheck command -v shellcheck
     fi
     ((${#lacking[@]} == 0)) && return
     {
@@ -184,8 +194,10 @@ case $purpose in
     build) packages=("${build[@]}") ;;
     test) packages=("${build[@]}" "${test[@]}") ;;
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
+    soak) packages=("${build[@]}" "${test[@]}" "${soak[@]}") ;;
+    lint) packages=("${build[@]}" "${lint[@]}") ;;
     *)
-        echo 'usage: install-deps.sh build|test|bench' >&2
+        echo 'usage: install-deps.sh build|test|bench|soak|lint' >&2
         exit 64
         ;;
 esac

@@ -94,6 +94,9 @@ stop_servers() {
   done
 }
 
+# free_port: one of TCP that nobody listens on.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
 # redis COMMAND...: asks the server of the file directly.
 redis() { redis-cli -s "$sock" "$@"; }
 
@@ -147,6 +150,9 @@ last_beat() { sort -n job.beats daemon.beats | tail -n 1; }
 uptime_now() { cut -d' ' -f1 /proc/uptime; }
 # holds EXPRESSION: for fractions, which the shell cannot reckon with.
 holds() { awk "BEGIN { exit !($1) }"; }
+
+# not_sanitized WHAT: skips a test of what a sanitizer does in the same process.
+not_sanitized() { [ -z "${TEST_SANITIZER:-}" ] || skip "$TEST_SANITIZER $1"; }
 
 # needs_mounts: skips the test where it cannot mount for itself alone. To be called by the test itself, not under run.
 needs_mounts() {

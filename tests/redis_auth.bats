@@ -144,7 +144,7 @@ refused() {
 
 @test "over TCP, with a database" {
   local port
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  port=$(free_port)
   redis config set port "$port"
   RLOCK_SERVER=redis://:$(escaped "$SECRET")@127.0.0.1:$port/3 rlock acquire "$key"
   [ "$(redis -n 3 exists "rlock:$key")" = 1 ]

@@ -3,7 +3,7 @@ load helper
 
 setup_file() {
   start_server
-  PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  PORT=$(free_port)
   export PORT
 }
 teardown_file() { stop_servers; }

@@ -224,7 +224,7 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
 # cluster_node SLOTS OTHER_SLOTS: a node that knows of another; both hold slots, the other one does not answer.
 cluster_node() {
   local port
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  port=$(free_port)
   cat >nodes.conf <<-END
 	$(printf '%040d' 1) 127.0.0.1:$port@$((port % 50000 + 10000)) myself,master - 0 0 1 connected $1
 	$(printf '%040d' 2) 127.0.0.1:1@10001 master - 0 0 2 connected $2

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The long form of the fault proofs: everything that tests/run.sh does briefly, for as long as asked. Ends with
-# `N passed, N failed`. Needs what tests/run.sh installs and builds; the fuzzer, clang besides; the model, spin.
+# `N passed, N failed`. Installs what is missing.
 #
 #   tests/soak.sh [--minutes N] [--faults N] [--seed N]     defaults: 30 minutes or 3000 faults, a random seed
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# (half with lease times of 2 s, half with 600 ms), the mutants, the fuzzer, the model.
+# (half with lease times of 2 s, half with 600 ms), the whole suite under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -18,8 +18,11 @@ while (($# > 0)); do
   esac
   shift 2
 done
-export RLOCK=${RLOCK:-$PWD/build/release/rlock}
-[ -x "$RLOCK" ] || { echo "no $RLOCK; run tests/run.sh first, or set RLOCK" >&2; exit 69; }
+bash packaging/install-deps.sh soak || exit
+if [ -z "${RLOCK:-}" ]; then
+  { cmake --preset release && cmake --build --preset release; } >/dev/null || exit
+  export RLOCK=$PWD/build/release/rlock
+fi
 unset REDISCLI_AUTH
 echo "seed $seed"
 
@@ -37,8 +40,10 @@ step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
 step 'soak, ttl 2 s' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --seed "$seed"
 step 'soak, ttl 600 ms' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --ttl 600 --seed $((seed + 1))
+step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
+step 'suite under TSan' bash tests/run.sh --preset tsan
 step 'mutants' bash tests/mutants.sh
-command -v clang++-19 >/dev/null && step 'fuzz' bash tests/fuzz/run.sh $((minutes * 6))
-command -v spin >/dev/null && step 'model' bash tests/model/run.sh
+step 'fuzz' bash tests/fuzz/run.sh $((minutes * 6))
+step 'model' bash tests/model/run.sh
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -27,8 +27,11 @@ std::string utc(std::int64_t us) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
+// Both come from other hosts: any difference of theirs must have a value, hence without a sign.
 std::int64_t age_ms(const lock::Inspection& lock, std::int64_t since_us) {
-  return std::max<std::int64_t>(0, (lock.now_us - since_us) / us_per_ms);
+  if (since_us >= lock.now_us) return 0;
+  const auto us = static_cast<std::uint64_t>(lock.now_us) - static_cast<std::uint64_t>(since_us);
+  return static_cast<std::int64_t>(us / us_per_ms);
 }
 
 json who_json(const lock::Who& who) {

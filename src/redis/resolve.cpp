@@ -19,17 +19,15 @@ using base::ErrorCode;
 using base::fail;
 using Addresses = std::vector<SocketAddress>;
 
-Addresses copy_of(const addrinfo* list) {
-  Addresses result;
+void append(const addrinfo* list, Addresses& result) {
   for (; list != nullptr; list = list->ai_next) {
     auto& address = result.emplace_back();
     std::memcpy(&address.storage, list->ai_addr, list->ai_addrlen);
     address.size = list->ai_addrlen;
   }
-  return result;
 }
 
-// Returns what getaddrinfo returns.
+// Appends to result; returns what getaddrinfo returns.
 int look_up(const std::string& host, std::uint16_t port, int flags, Addresses& result) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -37,7 +35,7 @@ int look_up(const std::string& host, std::uint16_t port, int flags, Addresses& r
   addrinfo* list = nullptr;
   const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (status == 0) {
-    result = copy_of(list);
+    append(list, result);
     ::freeaddrinfo(list);
   }
   return status;
@@ -81,6 +79,11 @@ base::Result<Addresses> resolve(const Address& address, base::Instant until, bas
   }
 
   Addresses numeric;
+  if (address.host == "localhost") {  // always the loopback, which nobody need be asked for (RFC 6761)
+    look_up("127.0.0.1", address.port, AI_NUMERICHOST, numeric);
+    look_up("::1", address.port, AI_NUMERICHOST, numeric);
+    return numeric;
+  }
   if (look_up(address.host, address.port, AI_NUMERICHOST, numeric) == 0) return numeric;
 
   auto lookup = std::make_shared<Lookup>();
@@ -96,6 +99,7 @@ base::Result<Addresses> resolve(const Address& address, base::Instant until, bas
     case base::Readiness::ready:
       break;
   }
+  lookup->done.wait(false);  // set before the wake-up; reading it makes what the thread wrote ours
   if (lookup->status != 0) {
     return fail(ErrorCode::unreachable, "cannot resolve " + address.host + ": " + ::gai_strerror(lookup->status));
   }

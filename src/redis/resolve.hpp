@@ -17,7 +17,7 @@ struct SocketAddress {
 
 /// Every socket address of a server, in the order to try them. A name is looked up on a thread of its
 /// own, because the resolver can be neither bounded nor broken off: when `until` comes or the poller is
-/// interrupted, that thread is left to itself. Unix paths and numeric hosts need no look-up.
+/// interrupted, that thread is left to itself. Unix paths, numeric hosts and localhost need no look-up.
 base::Result<std::vector<SocketAddress>> resolve(const Address& address, base::Instant until, base::Poller& poller);
 
 }  // namespace rlock::redis
