@@ -43,7 +43,7 @@ local function holder_of_lock()
   local value = redis.pcall('GET', lock)
   if type(value) ~= 'table' then return value end
   if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
-  error(value)
+  return redis.call('GET', lock)  -- fails again, in the server's own words
 end
 
 -- Lets key live for at least ms more; never shortens a life.
