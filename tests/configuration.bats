@@ -1,6 +1,8 @@
 # The command line over the environment over the files.
 load helper
 
+acl_more='~* &*'
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

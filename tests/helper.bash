@@ -75,10 +75,11 @@ start_server() {
   disown $!
   echo $! >"$BATS_FILE_TMPDIR/$name.pid"
   until_true 10 redis-cli -s "$sock" ping
-  # With TEST_ACL=1, rlock is a user who may do what acl.conf says and no more.
+  # With TEST_ACL=1, rlock is a user who may do what acl.conf says and no more; a file with other prefixes names them in
+  # acl_more, one with users of its own sets TEST_ACL to nothing.
   if [ -n "${TEST_ACL:-}" ]; then
-    # shellcheck disable=SC2046 # words
-    redis acl setuser minimal reset '>p' $(cat "$BATS_TEST_DIRNAME/acl.conf")
+    # shellcheck disable=SC2046,SC2086 # words
+    redis acl setuser minimal reset '>p' $(cat "$BATS_TEST_DIRNAME/acl.conf") ${acl_more:-}
     url=unix://minimal:p@$sock
   fi
 }
@@ -150,6 +151,9 @@ last_beat() { sort -n job.beats daemon.beats | tail -n 1; }
 uptime_now() { cut -d' ' -f1 /proc/uptime; }
 # holds EXPRESSION: for fractions, which the shell cannot reckon with.
 holds() { awk "BEGIN { exit !($1) }"; }
+
+# not_under_acl WHY: skips a test that a user of the server's cannot pass.
+not_under_acl() { [ -z "${TEST_ACL:-}" ] || skip "$1"; }
 
 # not_sanitized WHAT: skips a test of what a sanitizer does in the same process.
 not_sanitized() { [ -z "${TEST_SANITIZER:-}" ] || skip "$TEST_SANITIZER $1"; }

@@ -1,5 +1,7 @@
 # What other libraries lock with SET KEY TOKEN NX PX locks rlock out, and the other way round.
 load helper
+
+acl_more='~* &*'
 export RLOCK_PREFIX=
 
 setup_file() { start_server; }

@@ -1,6 +1,8 @@
 # Passwords: where they come from, and that they go nowhere else.
 load helper
 
+TEST_ACL=  # the users are its own
+
 # Not exported: a command's environment would have it from here.
 [ ! -e "${BATS_FILE_TMPDIR-}/secret" ] || SECRET=$(cat "$BATS_FILE_TMPDIR/secret")
 
@@ -227,6 +229,22 @@ refused() {
   until_true 10 renewed
   touch go
   ended 5 "$pid"
+}
+
+@test "a signal while a server with a password does not answer: the late answer leaves no lock" {
+  export RLOCK_SERVER
+  RLOCK_SERVER=$(login ann)
+  # The scripts are known there, so that the late request takes the lock.
+  rlock run "$key" -- true
+  kill -STOP "$(server_pid)"
+  rlock run "$key" -- touch ran 3>&- &
+  local rlock=$!
+  until_true 10 grep -q '^State.*S' "/proc/$rlock/status"
+  kill -TERM "$rlock"
+  ended 143 "$rlock"
+  kill -CONT "$(server_pid)"
+  until_true 3 is_free
+  [ ! -e ran ]
 }
 
 @test "a wrong password on a server that is open to all: refused, and nothing stays locked" {

@@ -107,6 +107,7 @@ fake() {
 }
 
 @test "a server that is frozen" {
+  not_under_acl 'its URL is shown without the password'
   start_server frozen
   export RLOCK_SERVER=$url
   kill -STOP "$(server_pid frozen)"

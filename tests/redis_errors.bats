@@ -1,6 +1,8 @@
 # Each error of a server, made for real: it has its own class and status, and is never taken for busy.
 load helper
 
+TEST_ACL=  # the users are its own
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

@@ -66,6 +66,7 @@ awkward=('' ' ' '[1,2]' '[]' '{a: b}' '%' '%s' '\' '\n' '*' '~' '$HOME' '$(id)' 
 }
 
 @test "options that every verb has may stand before the verb" {
+  not_under_acl 'other prefixes are denied'
   unset RLOCK_SERVER
   local own
   for own in "--server $url --prefix p:" "-q --server=$url --prefix=p:" "--prefix=p: -v --server $url"; do

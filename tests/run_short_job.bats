@@ -17,6 +17,7 @@ seen_on_wire() {
 }
 
 @test "a short job costs the server two commands: enter and leave" {
+  not_under_acl 'AUTH is one more'
   rlock run "$key" -- true
   watch_wire
   rlock run "$key" -- true
@@ -27,6 +28,7 @@ seen_on_wire() {
 }
 
 @test "with a password and a database it is still one flight each way" {
+  not_under_acl 'its users are its own'
   start_server strict --requirepass secret
   export REDISCLI_AUTH=secret RLOCK_SERVER="$url?db=3"
   rlock run "$key" -- true
@@ -103,6 +105,7 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
 }
 
 @test "a server that has forgotten the scripts costs one more command each, once" {
+  not_under_acl 'AUTH is one more'
   redis script flush
   watch_wire
   rlock run "$key" -- true
@@ -114,6 +117,7 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
 }
 
 @test "a waiter is told; it does not ask again and again" {
+  not_under_acl 'AUTH is one more'
   rlock acquire -t 60s "$key" >token
   watch_wire
   rlock run "$key" -- true 3>&- &

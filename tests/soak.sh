@@ -5,7 +5,8 @@
 #   tests/soak.sh [--minutes N] [--faults N] [--seed N]     defaults: 30 minutes or 3000 faults, a random seed
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# (half with lease times of 2 s, half with 600 ms), the whole suite under sanitizers, the mutants, the fuzzer, the model.
+# (half with lease times of 2 s, half with 600 ms), the whole suite under the
+# least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -40,6 +41,7 @@ step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
 step 'soak, ttl 2 s' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --seed "$seed"
 step 'soak, ttl 600 ms' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --ttl 600 --seed $((seed + 1))
+step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
 step 'mutants' bash tests/mutants.sh

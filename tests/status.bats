@@ -106,7 +106,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 }
 
 @test "without a key, the locks of the prefix alone, under an empty one too" {
-  [ -z "${TEST_ACL:-}" ] || skip 'other prefixes are denied'
+  not_under_acl 'other prefixes are denied'
   redis flushall
   rlock acquire --prefix team: mine
   rlock acquire theirs

@@ -179,7 +179,8 @@ class Run {
 
   // In the guard, where nothing of the client's connection may be used.
   void give_back_orphan(const std::string& token) {
-    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave),
+    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave,
+                                       redis::Greet::together),
                         client_.names().lock);
     base::PlainPoller plain;
     (void)client.leave(token, terms_.ttl, lock::Force::no, base::BootClock::now() + orphan_limit, plain);

@@ -45,10 +45,10 @@ std::unexpected<base::Error> Client::nonsense() const {
 }
 
 Result<Reply> Client::run(const Script& script, const std::string& token, const std::vector<std::string>& arguments,
-                          Instant until, base::Poller& poller, redis::Greet greet) {
+                          Instant until, base::Poller& poller) {
   for (const auto& request :
        {command("EVALSHA", script.sha1, token, arguments), command("EVAL", script.text, token, arguments)}) {
-    auto replies = session_.flight({&request, 1}, until, poller, greet);
+    auto replies = session_.flight({&request, 1}, until, poller);
     if (!replies) return std::unexpected(replies.error());
     auto& reply = replies->front();
     if (!reply.is_error()) return std::move(reply);
@@ -72,8 +72,7 @@ Result<Entered> Client::read_entered(const Reply& reply) const {
 
 Result<Entered> Client::enter(const std::string& token, base::Duration ttl, std::optional<std::int64_t> ticket,
                               Wake wake, const Who& who, Instant until, base::Poller& poller) {
-  auto reply = run(enter_script, token, enter_arguments(token, ttl, ticket, wake, who), until, poller,
-                   redis::Greet::together);
+  auto reply = run(enter_script, token, enter_arguments(token, ttl, ticket, wake, who), until, poller);
   if (!reply) return std::unexpected(reply.error());
   return read_entered(*reply);
 }
@@ -86,7 +85,7 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
       {"HELLO", "3"},
       {"SUBSCRIBE", names_.channel(token)},
       command("EVALSHA", enter_script.sha1, token, enter_arguments(token, ttl, ticket, wake, who))};
-  if (auto sent = session_.send(flight, until, poller, redis::Greet::together); !sent) return std::unexpected(sent.error());
+  if (auto sent = session_.send(flight, until, poller); !sent) return std::unexpected(sent.error());
   auto hello = session_.next(until, poller);
   if (!hello) return std::unexpected(hello.error());
   auto subscribed = session_.next(until, poller);

@@ -99,8 +99,7 @@ class Client {
 
  private:
   base::Result<redis::Reply> run(const Script& script, const std::string& token,
-                                 const std::vector<std::string>& arguments, base::Instant until, base::Poller& poller,
-                                 redis::Greet greet = redis::Greet::first);
+                                 const std::vector<std::string>& arguments, base::Instant until, base::Poller& poller);
   redis::Command command(std::string_view verb, std::string_view script, const std::string& token,
                          const std::vector<std::string>& arguments) const;
   base::Result<Entered> read_entered(const redis::Reply& reply) const;

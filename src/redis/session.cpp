@@ -58,13 +58,13 @@ std::vector<Command> Session::greeting() const {
   return commands;
 }
 
-Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller, Greet greet) {
+Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
   until = bounded(until);
   std::vector<Command> greeting;
   if (!connection_) {
     if (auto connected = connect(until, poller); !connected) return connected;
     greeting = this->greeting();
-    if (greet == Greet::first && !greeting.empty()) {
+    if (greet_ == Greet::first && !greeting.empty()) {
       if (auto greeted = start(greeting, {}, until, poller); !greeted) return dropped<void>(greeted.error());
       greeting.clear();
     }
@@ -98,10 +98,9 @@ Result<Reply> Session::next(Instant until, base::Poller& poller) {
   return reply;
 }
 
-Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller,
-                                           Greet greet) {
+Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller) {
   until = bounded(until);
-  if (auto sent = send(commands, until, poller, greet); !sent) return std::unexpected(sent.error());
+  if (auto sent = send(commands, until, poller); !sent) return std::unexpected(sent.error());
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
     auto reply = next_in_band(until, poller);

@@ -14,32 +14,34 @@ namespace rlock::redis {
 /// Whether a `local` server that is not there is started.
 enum class OnDemand { start, leave };
 
-/// How the first commands of a connection follow authentication and the choice of the database: when those have
-/// been accepted, or in one flight with them. Where they are refused, what travelled together may have been
-/// carried out all the same, as the default user; so only what the caller can undo may.
+/// Whether the first commands of a connection wait until authentication and the choice of the database have been
+/// accepted, or travel in one flight with them. Where those are refused, what travelled together may have been
+/// carried out all the same, as the default user: for who can undo it, or did it to what is his own.
 enum class Greet { first, together };
 
 /// A server, and the connection to it that is made when needed and made anew after a failure.
 class Session {
  public:
   /// timeout bounds connecting, and waiting for the replies of a flight.
-  Session(Address address, base::Duration timeout, OnDemand on_demand)
-      : address_(std::move(address)), name_(address_.display()), timeout_(timeout), on_demand_(on_demand) {}
+  Session(Address address, base::Duration timeout, OnDemand on_demand, Greet greet)
+      : address_(std::move(address)),
+        name_(address_.display()),
+        timeout_(timeout),
+        on_demand_(on_demand),
+        greet_(greet) {}
 
   /// Sends the commands together and returns their replies in order; error replies are values. Pushes
   /// that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is
   /// gone, and nobody knows which commands were carried out. Where authentication fails (refused,
   /// configuration) the connection stays, so that what travelled together can be undone.
-  base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller,
-                                          Greet greet = Greet::first);
+  base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
   base::Result<Reply> next(base::Instant until, base::Poller& poller);
   /// The next reply that is no push; pushes before it are kept.
   base::Result<Reply> next_in_band(base::Instant until, base::Poller& poller);
   /// Sends commands without reading any reply but those of authentication.
-  base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller,
-                          Greet greet = Greet::first);
+  base::Result<void> send(std::span<const Command> commands, base::Instant until, base::Poller& poller);
 
   /// What was pushed up to now. Call it when fd() is readable.
   base::Result<std::vector<Reply>> pushes();
@@ -72,6 +74,7 @@ class Session {
   std::string name_;
   base::Duration timeout_;
   OnDemand on_demand_;
+  Greet greet_;
   std::optional<Connection> connection_;
   std::vector<SocketAddress> resolved_;  ///< of the last connection that worked
   bool resolve_anew_ = false;
