@@ -5,8 +5,8 @@
 #   tests/soak.sh [--minutes N] [--faults N] [--seed N]     defaults: 30 minutes or 3000 faults, a random seed
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# (half with lease times of 2 s, half with 600 ms), the whole suite under the
-# least ACL and under sanitizers, the mutants, the fuzzer, the model.
+# (half with lease times of 2 s, half with 600 ms), the whole suite under the least ACL and under sanitizers, the mutants,
+# the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
