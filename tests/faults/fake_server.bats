@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The fake server really misbehaves as it says.
 
-bats_require_minimum_version 1.5.0
+load ../helper
 
 setup_file() {
     export BATS_TEST_TIMEOUT=60
@@ -16,22 +16,13 @@ teardown() {
     [ -z "$server_pid" ] || kill "$server_pid"
 }
 
-until_true() {
-    for _ in {1..1000}; do
-        "$@" && return
-        sleep 0.01
-    done
-    echo "never true: $*" >&2
-    return 1
-}
-
 # serve OPTION...
 serve() {
     rm -f "$BATS_TEST_TMPDIR/ready"
     python3 -B "$BATS_TEST_DIRNAME/fake_server.py" --listen "unix:$listen" --seconds 120 "$@" \
         >"$BATS_TEST_TMPDIR/ready" 3>&- &
     server_pid=$!
-    until_true grep -qs ready "$BATS_TEST_TMPDIR/ready"
+    until_true 10 grep -qs ready "$BATS_TEST_TMPDIR/ready"
 }
 
 # ask [N]: send N pings (1) and, for a second, print what comes

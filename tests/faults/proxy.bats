@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The proxy is believed only because each of its faults is seen here, against a real server.
 
-bats_require_minimum_version 1.5.0
+load ../helper
 
 setup_file() {
     export BATS_TEST_TIMEOUT=60
@@ -9,7 +9,7 @@ setup_file() {
     redis-server --port 0 --unixsocket "$SERVER" --save '' --appendonly no \
         --dir "$BATS_FILE_TMPDIR" --logfile "$BATS_FILE_TMPDIR/redis.log" 3>&- &
     echo $! >"$BATS_FILE_TMPDIR/redis.pid"
-    until_true eval '[ "$(redis-cli -s "$SERVER" ping 2>&1)" = PONG ]'
+    until_true 10 eval '[ "$(redis-cli -s "$SERVER" ping 2>&1)" = PONG ]'
 }
 
 teardown_file() {
@@ -27,16 +27,6 @@ teardown() {
     [ -z "$proxy_pid" ] || kill "$proxy_pid"
 }
 
-# until_true COMMAND...: within ten seconds
-until_true() {
-    for _ in {1..1000}; do
-        "$@" && return
-        sleep 0.01
-    done
-    echo "never true: $*" >&2
-    return 1
-}
-
 # proxy [LISTEN] [OPTION...]: start it and wait until it listens; sets $address
 proxy() {
     case $1 in
@@ -47,7 +37,7 @@ proxy() {
     python3 -B "$BATS_TEST_DIRNAME/proxy.py" --listen "$address" --to "unix:$SERVER" \
         --control "unix:$control" --seconds 120 "$@" >"$BATS_TEST_TMPDIR/ready" 3>&- &
     proxy_pid=$!
-    until_true grep -qs ready "$BATS_TEST_TMPDIR/ready"
+    until_true 10 grep -qs ready "$BATS_TEST_TMPDIR/ready"
     address=$(sed 's/ready //' "$BATS_TEST_TMPDIR/ready")
 }
 
@@ -135,7 +125,7 @@ milliseconds() {
     proxy
     sent=$BATS_TEST_TMPDIR/sent
     client $'PING\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true grep -q PONG "$BATS_TEST_TMPDIR/reply"
+    until_true 10 grep -q PONG "$BATS_TEST_TMPDIR/reply"
     [ "$(stats commands)" = 0 ]
     control cut-now
     wait $!
@@ -178,7 +168,7 @@ milliseconds() {
     control "cut up $size"
     run -0 eval 'resp SET "$key" v | talk'
     [ -z "$output" ]
-    until_true eval '[ "$(direct exists "$key")" = 1 ]'
+    until_true 10 eval '[ "$(direct exists "$key")" = 1 ]'
 }
 
 @test "cut counts over connections and strikes once, with each it strikes every one" {
@@ -227,7 +217,7 @@ milliseconds() {
     proxy
     sent=$BATS_TEST_TMPDIR/sent
     client "$(resp PING)"$'\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true grep -q PONG "$BATS_TEST_TMPDIR/reply"
+    until_true 10 grep -q PONG "$BATS_TEST_TMPDIR/reply"
     [ "$(stats open)" = 1 ]
     control cut-now
     wait $!
@@ -251,7 +241,7 @@ milliseconds() {
 @test "a delayed command is delivered though its client has gone" {
     proxy --fault 'delay up 500'
     resp SET "$key" late | socat -u - "UNIX-CONNECT:$listen"
-    until_true eval '[ "$(direct get "$key")" = late ]'
+    until_true 10 eval '[ "$(direct get "$key")" = late ]'
 }
 
 @test "drip passes one byte at a time" {
@@ -272,7 +262,7 @@ milliseconds() {
     proxy --fault silent
     sent=$BATS_TEST_TMPDIR/sent
     client "$(resp SET "$key" v)"$'\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true eval '[ "$(stats commands)" = 1 ]'
+    until_true 10 eval '[ "$(stats commands)" = 1 ]'
     control "silent off"
     run -0 eval 'resp SET "$key" other NX | talk'
     [ "$output" = $'+OK\r' ]
@@ -287,8 +277,8 @@ milliseconds() {
     proxy --fault 'silent down'
     sent=$BATS_TEST_TMPDIR/sent
     client "$(resp SET "$key" v)"$'\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true eval '[ "$(direct get "$key")" = v ]'
-    until_true eval 'stats hit | grep -q silent'
+    until_true 10 eval '[ "$(direct get "$key")" = v ]'
+    until_true 10 eval 'stats hit | grep -q silent'
     [ "$(stats bytes_down) $(stats open)" = "0 1" ]
     control cut-now
     wait $!
@@ -300,7 +290,7 @@ milliseconds() {
     control blackhole
     sent=$BATS_TEST_TMPDIR/sent
     client "$(resp SET "$key" through)"$'\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true test -e "$sent"
+    until_true 10 test -e "$sent"
     # A proxy that passed it would do so within these tries.
     for _ in {1..30}; do
         [ "$(direct exists "$key")" = 0 ]
@@ -308,7 +298,7 @@ milliseconds() {
     done
     [ "$(stats connections)" = 0 ]
     control "blackhole off"
-    until_true grep -q OK "$BATS_TEST_TMPDIR/reply"
+    until_true 10 grep -q OK "$BATS_TEST_TMPDIR/reply"
     # Now with a connection that stands.
     control blackhole
     direct client kill type normal skipme yes
@@ -323,7 +313,7 @@ milliseconds() {
     proxy
     sent=$BATS_TEST_TMPDIR/sent
     client "$(resp PING)"$'\r\n' >"$BATS_TEST_TMPDIR/reply" 3>&- &
-    until_true grep -q PONG "$BATS_TEST_TMPDIR/reply"
+    until_true 10 grep -q PONG "$BATS_TEST_TMPDIR/reply"
     control refuse
     run -1 eval 'resp PING | talk'
     [[ "$output" == *"Connection refused"* ]]
@@ -340,17 +330,17 @@ milliseconds() {
     run -0 eval '{ resp PING; resp INCR "$key"; } | talk'
     [ "${#lines[@]}" = 2 ]
     [ "${lines[1]}" = $':1\r' ]
-    until_true eval '[ "$(direct get "$key")" = 3 ]'
-    until_true eval '[ "$(stats copying)" = 0 ]'
+    until_true 10 eval '[ "$(direct get "$key")" = 3 ]'
+    until_true 10 eval '[ "$(stats copying)" = 0 ]'
     resp INCR "$key" | talk                # once only, since count is 1
-    until_true eval '[ "$(stats copying)" = 0 ]'
+    until_true 10 eval '[ "$(stats copying)" = 0 ]'
     [ "$(direct get "$key")" = 4 ]
 }
 
 @test "a repeated command works in the database its connection had selected" {
     proxy --fault 'repeat match=INCR'
     { resp SELECT 5; resp INCR "$key"; } | talk
-    until_true eval '[ "$(direct -n 5 get "$key")" = 2 ]'
+    until_true 10 eval '[ "$(direct -n 5 get "$key")" = 2 ]'
     [ "$(direct exists "$key")" = 0 ]
 }
 
@@ -358,7 +348,7 @@ milliseconds() {
     proxy --fault 'repeat match=INCR skip=1 count=2'
     for n in 1 2 3 4; do
         resp INCR "$key:$n" | talk
-        until_true eval '[ "$(stats copying)" = 0 ]'
+        until_true 10 eval '[ "$(stats copying)" = 0 ]'
     done
     [ "$(direct mget "$key":{1..4} | tr '\n' ' ')" = "1 2 2 1 " ]
 }
@@ -366,21 +356,21 @@ milliseconds() {
 @test "a held command is delivered, after its time, though its client has gone" {
     proxy --fault 'hold after=60000' --fault 'hold after=100'
     resp SET "$key:1" late | socat -u - "UNIX-CONNECT:$listen"
-    until_true eval '[ "$(stats held)" = 1 ]'
+    until_true 10 eval '[ "$(stats held)" = 1 ]'
     resp SET "$key:2" late | socat -u - "UNIX-CONNECT:$listen"
-    until_true eval '[ "$(direct get "$key:2")" = late ]'
+    until_true 10 eval '[ "$(direct get "$key:2")" = late ]'
     [ "$(stats held)" = 1 ]
     [ "$(direct exists "$key:1")" = 0 ]
     control clear
-    until_true eval '[ "$(direct get "$key:1")" = late ]'
+    until_true 10 eval '[ "$(direct get "$key:1")" = late ]'
 }
 
 @test "hold next delivers a command after one that was sent later" {
     proxy --fault 'hold match=APPEND next'
     resp APPEND "$key" first | socat -u - "UNIX-CONNECT:$listen"
-    until_true eval '[ "$(stats held)" = 1 ]'
+    until_true 10 eval '[ "$(stats held)" = 1 ]'
     resp APPEND "$key" second, | talk
-    until_true eval '[ "$(direct get "$key")" = second,first ]'
+    until_true 10 eval '[ "$(direct get "$key")" = second,first ]'
 }
 
 @test "what follows a held command on its connection stays behind it" {
@@ -394,7 +384,7 @@ milliseconds() {
     for round in 1 2; do
         proxy --log "$BATS_TEST_TMPDIR/$round"
         control "random seed=7 every=1 prob=1 ttl=50"
-        until_true eval '[ "$(grep -c " set " "$BATS_TEST_TMPDIR/'$round'")" -gt 100 ]'
+        until_true 10 eval '[ "$(grep -c " set " "$BATS_TEST_TMPDIR/'$round'")" -gt 100 ]'
         control "random off"
         stats set >"$BATS_TEST_TMPDIR/set"
         kill "$proxy_pid"
