@@ -93,6 +93,67 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
   grep -q '^total_connections_received:2' statistics
 }
 
+# own_descriptors N PID: so many besides those that it got from its caller.
+own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inode):')" = "$1" ]; }
+
+@test "a waiter has the connection and one thread; a holder three events and a timer besides; its guard a pidfd and a timer" {
+  not_sanitized 'has threads of its own'
+  rlock run "$key" -- sleep 60 3>&- &
+  local holder=$! waiter guard
+  until_true 10 has_threads 2 "$holder"
+  until_true 10 own_descriptors 5 "$holder"
+  guard=$(guard_of "$holder")
+  has_threads 1 "$guard"
+  until_true 10 own_descriptors 2 "$guard"
+  rlock run "$key" -- true 3>&- &
+  waiter=$!
+  until_true 10 waiting 1
+  has_threads 1 "$waiter"
+  own_descriptors 1 "$waiter"
+}
+
+# wire_size WORD...: the bytes of this request.
+wire_size() {
+  local size=$((3 + $(printf %s $# | wc -c))) word
+  for word; do size=$((size + 5 + ${#word} + $(printf %s "${#word}" | wc -c))); done
+  echo $size
+}
+
+@test "a short job sends these bytes and no more" {
+  not_under_acl 'AUTH is some more'
+  local LC_ALL=C keys script pid token=0123456789abcdef0123456789abcdef USER=ann
+  export USER
+  rlock run "$key" -- true
+  strace -f -qq -o calls -e trace=sendto -e signal=none rlock run "$key" -- true
+  cat calls
+  read -r pid _ <calls
+  script() { sha1sum <"$(dirname "$RLOCK")/scripts/$1.lua" | cut -d' ' -f1; }
+  keys=(5 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token")
+  local enter leave
+  enter=$(wire_size EVALSHA "$(script enter)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann ")
+  leave=$(wire_size EVALSHA "$(script leave)" "${keys[@]}" "$token" 30000 '')
+  echo "expected: $enter $leave"
+  [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$enter $leave" ]
+}
+
+@test "a hand-over costs the server two commands, however many wait" {
+  not_under_acl 'AUTH is one more'
+  local crowd token
+  for crowd in 2 12; do
+    token=$(rlock acquire -t 60s "$key")
+    for _ in $(seq $crowd); do background rlock run "$key" -- true; done
+    until_true 20 waiting $crowd
+    redis config resetstat
+    rlock release "$key" "$token"
+    finish
+    # The release of the test; then each confirms and leaves.
+    redis info commandstats >statistics
+    cat statistics
+    grep -q "^cmdstat_evalsha:calls=$((1 + 2 * crowd))," statistics
+    run -1 grep -E '^cmdstat_(eval|hello|subscribe):' statistics
+  done
+}
+
 @test "every descriptor of rlock's is close-on-exec from its beginning" {
   not_sanitized 'opens descriptors'
   local made='^(open|openat|openat2|creat|socket|socketpair|accept4?|pipe2?|eventfd2?|timerfd_create|signalfd4?|epoll_create1?|inotify_init1?|memfd_create|dup[23]?)\(.* = [0-9]+$'
