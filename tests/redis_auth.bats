@@ -279,6 +279,7 @@ refused() {
   expect_error 77 WRONGPASS rlock release "$key" "$token"
   expect_error 77 WRONGPASS rlock release --force "$key"
   expect_error 77 WRONGPASS rlock renew --ttl 10h "$key" "$token"
+  RLOCK_KEY=$key RLOCK_TOKEN=$token expect_error 77 WRONGPASS rlock run --ttl 10h "$key" -- touch ran
   [ "$(redis get "rlock:$key")" = "$token" ]
   [ "$(redis pttl "rlock:$key")" -lt 600001 ]
 }

@@ -73,6 +73,69 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
   expect 0 rlock run "$key" -- true
 }
 
+# busy_without TYPE: the connections of this type are cut, and what comes now meets a server that is busy; until a file
+# said names it, as rlock -v does.
+busy_without() {
+  background sh -c 'printf "%s\n" "client kill type $1" "eval \"while true do end\" 0" | redis-cli -s "$0"' "$sock" "$1"
+  until_true 10 grep -q BUSY said
+  redis script kill
+}
+
+@test "BUSY while a waiter comes back: it waits on in its own database, and as a subscriber" {
+  local holder
+  own_server --lua-time-limit 10
+  RLOCK_SERVER+="?db=3"
+  holder=$(rlock acquire --ttl 10m "$key")
+  background rlock run -v "$key" -- touch ran 2>said
+  redis() { redis-cli -s "$sock" -n 3 "$@"; }
+  until_true 10 waiting 1
+  busy_without pubsub
+  subscribed() { [ -n "$(redis pubsub channels "rlock:w:*")" ]; }
+  until_true 10 subscribed
+  [ ! -e ran ]
+  redis-cli -s "$sock" keys '*' | run -1 grep .
+  rlock release "$key" "$holder"
+  finish
+  [ -e ran ]
+}
+
+@test "BUSY while a renewal comes back: it goes on in its own database" {
+  own_server --lua-time-limit 10
+  RLOCK_SERVER+="?db=3"
+  background rlock run -v --ttl 3s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  until_true 10 test -e up
+  until_true 10 renewed_twice
+  busy_without normal
+  redis config resetstat
+  until_true 10 renewed_twice
+  touch go
+  ended 5 "${background_pids[0]}"
+  redis() { redis-cli -s "$sock" -n 3 "$@"; }
+  is_free
+}
+
+@test "a password that is wrong for a while costs a held lock nothing" {
+  own_server
+  as=(--user admin --pass p --no-auth-warning)
+  redis-cli -s "$sock" acl setuser admin on '>p' +@all '~*' '&*'
+  redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
+  redis acl setuser default off
+  redis acl setuser u on '>right' +@all '~*' '&*'
+  export RLOCK_SERVER=${url/unix:\/\//unix://u:right@}
+  background rlock run -v --ttl 6s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  until_true 10 test -e up
+  until_true 10 renewed_twice
+  redis acl setuser u resetpass '>other'
+  redis client kill user u
+  until_true 10 grep -q WRONGPASS said
+  redis acl setuser u resetpass '>right'
+  redis config resetstat
+  until_true 10 renewed_twice
+  touch go
+  ended 5 "${background_pids[0]}"
+  is_free
+}
+
 @test "OOM: not ready for more, but what is held is renewed, released and handed over" {
   local token
   own_server

@@ -66,7 +66,7 @@ count() {
 
 unit_tests() {
     local status=0 report=$out/unit.json numbers='0 0 0'
-    ASAN_OPTIONS=detect_leaks=1 "build/$preset/unit_tests" --gtest_brief=1 --gtest_output="json:$report" </dev/null || status=$?
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1 "build/$preset/unit_tests" --gtest_brief=1 --gtest_output="json:$report" </dev/null || status=$?
     # One that crashes leaves no report.
     if [[ -s $report ]]; then
         numbers=$(jq -r '[.testsuites[].testsuite[]] | map(select(.failures)) as $bad

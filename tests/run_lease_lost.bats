@@ -242,20 +242,40 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   not_sanitized 'opens descriptors'
   local most status
   # Five: the standard ones, the connection, and what wakes on a loss; no timer, no guard, no look into /proc.
-  for most in 5 6 7; do
+  for most in 5 6 7 8 9; do
     rm -f started
     status=0
-    (
-      exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-      ulimit -n "$most"
-      exec rlock run --ttl 1s --no-renew "$key" -- sh -c 'touch started; exec sleep 60'
-    ) 2>said || status=$?
+    poor "$most" rlock run --ttl 1s --no-renew "$key" -- sh -c 'touch started; exec sleep 60' 2>said || status=$?
     cat said
     [ -e started ]
     [ "$status" = 79 ]
     grep -q "lost $key: its lease ends" said
     run -1 grep stuck said
   done
+}
+# poor N COMMAND...: with descriptors below N alone.
+poor() (
+  exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+  ulimit -n "$1"
+  shift
+  exec "$@"
+)
+
+@test "with few descriptors left what the command has started is ended too, by the guard if need be, before the lock is free" {
+  not_sanitized 'opens descriptors'
+  local most
+  for most in 7 8 9 10 11; do
+    run -79 poor "$most" rlock run --ttl 2s -k 300ms --no-renew "$key" -- sh -c 'sleep 60 & echo $! >daemon; wait'
+    rlock run -w 10s "$key" -- true
+    is_gone "$(cat daemon)"
+  done
+}
+
+@test "where nothing can wake a renewal, the command has one lease, and ends like any" {
+  not_sanitized 'opens descriptors'
+  run -0 timeout 20 bash -c "$(declare -f poor)"'; poor 6 rlock run --ttl 10s "$1" -- sleep 0.1' bash "$key"
+  [[ $output == *"no renewal"* ]]
+  is_free
 }
 
 @test "--no-renew leaves alone a command that is done in time" {

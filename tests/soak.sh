@@ -21,7 +21,7 @@ while (($# > 0)); do
 done
 bash packaging/install-deps.sh soak || exit
 if [ -z "${RLOCK:-}" ]; then
-  { cmake --preset release && cmake --build --preset release; } >/dev/null || exit
+  { cmake --preset release && cmake --build --preset release; } || exit
   export RLOCK=$PWD/build/release/rlock
 fi
 unset REDISCLI_AUTH

@@ -81,10 +81,7 @@ Result<lock::Client> make_client(const Options& options) {
   if (auto checked = check_key(options.key); !checked) return std::unexpected(checked.error());
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());
-  // run and acquire give back what was not granted to them; and what they change is theirs by a token of their own.
-  const auto greet =
-      options.verb == Verb::run || options.verb == Verb::acquire ? redis::Greet::together : redis::Greet::first;
-  return lock::Client(redis::Session(std::move(*address), options.connect_timeout, redis::OnDemand::start, greet),
+  return lock::Client(redis::Session(std::move(*address), options.connect_timeout, redis::OnDemand::start),
                       options.prefix + options.key);
 }
 

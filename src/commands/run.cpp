@@ -125,7 +125,8 @@ class Run {
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now
       base::log_without_blocking();
-      if (!options_.no_renew) renewal.start();
+      if (options_.no_renew) return;
+      if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
     };
     how.continued = [&] { renewal.check_now(); };
     how.orphaned = [&] {
@@ -144,6 +145,7 @@ class Run {
     tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
     renewal.stop();
+    if (ending.left_behind) return base::exit_lost;
     const auto given_back = give_back(ground);
     if (ending.guard) ending.guard->stop();
     if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
@@ -179,9 +181,9 @@ class Run {
 
   // In the guard, where nothing of the client's connection may be used.
   void give_back_orphan(const std::string& token) {
-    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave,
-                                       redis::Greet::together),
+    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave),
                         client_.names().lock);
+    client.session().greet_together();
     base::PlainPoller plain;
     (void)client.leave(token, terms_.ttl, lock::Force::no, base::BootClock::now() + orphan_limit, plain);
   }

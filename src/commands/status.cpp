@@ -31,7 +31,7 @@ Result<std::vector<Sight>> look(const Options& options, process::Signals& signal
   }
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());
-  redis::Session session(std::move(*address), options.connect_timeout, redis::OnDemand::start, redis::Greet::first);
+  redis::Session session(std::move(*address), options.connect_timeout, redis::OnDemand::start);
   auto keys = lock::list_locks(session, options.prefix, signals);
   if (!keys) return std::unexpected(keys.error());
   for (const auto& key : *keys) {

@@ -40,6 +40,7 @@ Duration jittered(Duration base, Duration jitter) {
 }  // namespace
 
 Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) {
+  client_.session().greet_together();
   auto lease = attempt(wait);
   if (lease && *lease) return lease;
   // Whoever gives up in his own time can wait for the server's word; an outage must not look like busy.
@@ -52,6 +53,7 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
 // voids the token, in case that enter is still on its way.
 base::Result<void> Acquisition::abandon(Instant until) {
   if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
+  client_.session().undoing();
   base::PlainPoller plain;
   auto left = client_.leave(token_, terms_.ttl, Force::no, until, plain);
   if (!left) return std::unexpected(left.error());

@@ -93,6 +93,9 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
   if (hello->is_error() || subscribed->is_error()) {
     // What the refused subscription left of the connection is of no use.
     session_.close();
+    // Busy or loading passes by; what is not known or not permitted stays so.
+    auto error = redis::error_of(hello->is_error() ? *hello : *subscribed, session_.name());
+    if (error.code == ErrorCode::unready) return std::unexpected(std::move(error));
     wake = Wake::poll;
     return enter(token, ttl, ticket, wake, who, until, poller);
   }

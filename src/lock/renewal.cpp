@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <system_error>
 #include <vector>
 
 #include "base/log.hpp"
@@ -45,15 +46,22 @@ class Renewal::StopPoller final : public base::Poller {
   int stop_;
 };
 
-void Renewal::start() {
+base::Result<void> Renewal::start() {
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   nudge_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_ || !nudge_) return base::fail_errno(base::ErrorCode::internal, "eventfd");
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { keep_alive(); });
+  base::Result<void> started;
+  try {
+    thread_ = std::thread([this] { keep_alive(); });
+  } catch (const std::system_error& error) {
+    started = base::fail(base::ErrorCode::internal, error.what());
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 void Renewal::check_now() {

@@ -21,8 +21,8 @@ class Renewal {
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal() { stop(); }
 
-  /// Starts the thread. Every signal is blocked in it.
-  void start();
+  /// Starts the thread, with every signal blocked in it. Where it cannot (internal), the lease is never renewed.
+  base::Result<void> start();
   /// Renew now: after a stop nobody knows what became of the lease. Safe to call at any time.
   void check_now();
   /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the

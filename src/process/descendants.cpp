@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -84,8 +85,12 @@ Descendants descendants_of(const Roots& roots, pid_t except) {
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc{} || end != name.data() + name.size()) continue;
+    errno = 0;
     const auto process = read_process(pid);
-    if (!process) continue;
+    if (!process) {
+      if (errno == EMFILE || errno == ENFILE) result.certain = false;
+      continue;
+    }
     bool is_root = (roots.parent != 0 && process->parent == roots.parent) ||
                    std::ranges::find(roots.known, *process) != roots.known.end();
     if (!is_root && !roots.environment.empty() && !process->is_zombie()) {

@@ -28,8 +28,8 @@ struct Roots {
 /// What a walk found.
 struct Descendants {
   std::vector<Process> living;  ///< no zombies among them
-  /// false where a process went away while it was looked at: its environment could not be read any more, and what it
-  /// has left behind may have been missed.
+  /// false where something may have been missed: a process went away while it was looked at, so that its environment
+  /// could not be read any more, or there was no /proc or no descriptor to look with.
   bool certain = true;
 };
 

@@ -50,7 +50,7 @@ class Supervisor {
       ending_.stopped = true;
       how_.ended_early(false);
     }
-    permit_.end();
+    if (!ending_.left_behind) permit_.end();
     ending_.guard = guard_;
     return ending_;
   }
@@ -101,7 +101,7 @@ class Supervisor {
     if (how_.at_end == AtEnd::kill) {
       stopping_ = true;
       kill_at_ = std::min(permit_.kill_at(), BootClock::now() + permit_.grace());
-      const auto all = below();
+      const auto all = below().living;
       signal_all(all, how_.stop_signal);
       signal_all(all, SIGCONT);
     }
@@ -109,7 +109,7 @@ class Supervisor {
     how_.ended_early(revoked);
   }
 
-  std::vector<Process> below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0).living; }
+  Descendants below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0); }
 
   void signal_all(const std::vector<Process>& all, int number) {
     bool reached = reaped_;
@@ -125,12 +125,14 @@ class Supervisor {
   bool stop_all() {
     if (!stopping_) return false;
     const auto left = below();
-    if (left.empty() && reaped_) return true;
+    if (left.living.empty() && left.certain && reaped_) return true;
     if (BootClock::now() < kill_at_) return false;
-    signal_all(left, SIGKILL);
+    signal_all(left.living, SIGKILL);
     if (hopeless_at_ == Instant{}) hopeless_at_ = BootClock::now() + hopeless_after;
     if (BootClock::now() < hopeless_at_) return false;
-    base::log_error("the command could not be killed; it is stuck in the kernel");
+    ending_.left_behind = true;
+    base::log_error(left.certain ? "the command could not be killed; it is stuck in the kernel"
+                                 : "what the command has started may live on: no descriptor or no /proc to look for it");
     return true;
   }
 

@@ -14,6 +14,8 @@ namespace rlock::process {
 struct Ending {
   int wait_status = 0;   ///< as from waitpid; of no meaning when `stopped`
   bool stopped = false;  ///< its permit ended or was revoked while it ran
+  /// Stopped, and yet something below us may live on. Leave it to the guard, which acts when we are gone.
+  bool left_behind = false;
   /// Still there, where there was one: should rlock die now, it gives the lock back. Stop it last.
   std::optional<Guard> guard;
 };

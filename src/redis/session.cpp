@@ -60,11 +60,13 @@ std::vector<Command> Session::greeting() const {
 
 Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
   until = bounded(until);
+  if (refused_ && !undoing_) close();
   std::vector<Command> greeting;
   if (!connection_) {
     if (auto connected = connect(until, poller); !connected) return connected;
+    refused_ = false;
     greeting = this->greeting();
-    if (greet_ == Greet::first && !greeting.empty()) {
+    if (!together_ && !greeting.empty()) {
       if (auto greeted = start(greeting, {}, until, poller); !greeted) return dropped<void>(greeted.error());
       greeting.clear();
     }
@@ -86,6 +88,7 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
     if (reply->is_error() && !refusal) refusal = error_of(*reply, name_);
   }
   if (!refusal) return {};
+  refused_ = true;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (auto reply = next(until, poller); !reply) break;
   }

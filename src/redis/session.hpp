@@ -14,26 +14,18 @@ namespace rlock::redis {
 /// Whether a `local` server that is not there is started.
 enum class OnDemand { start, leave };
 
-/// Whether the first commands of a connection wait until authentication and the choice of the database have been
-/// accepted, or travel in one flight with them. Where those are refused, what travelled together may have been
-/// carried out all the same, as the default user: for who can undo it, or did it to what is his own.
-enum class Greet { first, together };
-
-/// A server, and the connection to it that is made when needed and made anew after a failure.
+/// A server, and the connection to it that is made when needed and made anew after a failure. Authentication and the
+/// choice of the database, the greeting, come before the first commands; where they are refused the connection is
+/// not used again.
 class Session {
  public:
   /// timeout bounds connecting, and waiting for the replies of a flight.
-  Session(Address address, base::Duration timeout, OnDemand on_demand, Greet greet)
-      : address_(std::move(address)),
-        name_(address_.display()),
-        timeout_(timeout),
-        on_demand_(on_demand),
-        greet_(greet) {}
+  Session(Address address, base::Duration timeout, OnDemand on_demand)
+      : address_(std::move(address)), name_(address_.display()), timeout_(timeout), on_demand_(on_demand) {}
 
   /// Sends the commands together and returns their replies in order; error replies are values. Pushes
   /// that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is
-  /// gone, and nobody knows which commands were carried out. Where authentication fails (refused,
-  /// configuration) the connection stays, so that what travelled together can be undone.
+  /// gone, and nobody knows which commands were carried out.
   base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Instant until, base::Poller& poller);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
@@ -49,6 +41,12 @@ class Session {
   /// From here on a `local` server that is not there is not started: in the midst of a run its loss is the
   /// loss of every lock on it.
   void never_start() { on_demand_ = OnDemand::leave; }
+
+  /// From here on the first commands of a connection travel in one flight with the greeting. Where that is refused they
+  /// may have been carried out all the same, as another user or in another database: for who can undo that.
+  void greet_together() { together_ = true; }
+  /// From here on what was sent is undone, if need be on a connection whose greeting was refused.
+  void undoing() { undoing_ = true; }
 
   /// `until`, or the timeout from now where that is sooner.
   base::Instant bounded(base::Instant until) const;
@@ -74,7 +72,9 @@ class Session {
   std::string name_;
   base::Duration timeout_;
   OnDemand on_demand_;
-  Greet greet_;
+  bool together_ = false;
+  bool undoing_ = false;
+  bool refused_ = false;  ///< the greeting of this connection
   std::optional<Connection> connection_;
   std::vector<SocketAddress> resolved_;  ///< of the last connection that worked
   bool resolve_anew_ = false;
