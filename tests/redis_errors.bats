@@ -76,7 +76,8 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
 # busy_without TYPE: the connections of this type are cut, and what comes now meets a server that is busy; until a file
 # said names it, as rlock -v does.
 busy_without() {
-  background sh -c 'printf "%s\n" "client kill type $1" "eval \"while true do end\" 0" | redis-cli -s "$0"' "$sock" "$1"
+  # In one piece, so that nobody is back before it is busy.
+  background sh -c 'printf "client kill type $1\r\neval \"while true do end\" 0\r\n" | socat -t 60 - "UNIX:$0"' "$sock" "$1"
   until_true 10 grep -q BUSY said
   redis script kill
 }

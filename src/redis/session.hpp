@@ -52,7 +52,8 @@ class Session {
   base::Instant bounded(base::Instant until) const;
 
   void close() { connection_.reset(); }
-  bool is_open() const { return connection_.has_value(); }
+  /// Whether the next commands go over the connection that the last ones took.
+  bool is_open() const { return connection_ && !refused_; }
   int fd() const { return connection_ ? connection_->fd() : -1; }
   /// When the last flight's first byte was about to be sent: where a lease counts from (R3).
   base::Instant sent_at() const { return sent_at_; }
