@@ -53,7 +53,6 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
 // voids the token, in case that enter is still on its way.
 base::Result<void> Acquisition::abandon(Instant until) {
   if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
-  client_.session().undoing();
   base::PlainPoller plain;
   auto left = client_.leave(token_, terms_.ttl, Force::no, until, plain);
   if (!left) return std::unexpected(left.error());

@@ -60,14 +60,12 @@ std::vector<Command> Session::greeting() const {
 
 Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
   until = bounded(until);
-  if (refused_ && !undoing_) close();
   std::vector<Command> greeting;
   if (!connection_) {
     if (auto connected = connect(until, poller); !connected) return connected;
-    refused_ = false;
     greeting = this->greeting();
     if (!together_ && !greeting.empty()) {
-      if (auto greeted = start(greeting, {}, until, poller); !greeted) return dropped<void>(greeted.error());
+      if (auto greeted = start(greeting, {}, until, poller); !greeted) return greeted;
       greeting.clear();
     }
   }
@@ -87,12 +85,8 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
     if (!reply) return std::unexpected(reply.error());
     if (reply->is_error() && !refusal) refusal = error_of(*reply, name_);
   }
-  if (!refusal) return {};
-  refused_ = true;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (auto reply = next(until, poller); !reply) break;
-  }
-  return std::unexpected(*refusal);
+  if (refusal) return dropped<void>(std::move(*refusal));
+  return {};
 }
 
 Result<Reply> Session::next(Instant until, base::Poller& poller) {

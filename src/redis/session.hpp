@@ -43,17 +43,15 @@ class Session {
   void never_start() { on_demand_ = OnDemand::leave; }
 
   /// From here on the first commands of a connection travel in one flight with the greeting. Where that is refused they
-  /// may have been carried out all the same, as another user or in another database: for who can undo that.
+  /// may have been carried out all the same, as another user or in another database: for who can undo that, which goes
+  /// the same way.
   void greet_together() { together_ = true; }
-  /// From here on what was sent is undone, if need be on a connection whose greeting was refused.
-  void undoing() { undoing_ = true; }
 
   /// `until`, or the timeout from now where that is sooner.
   base::Instant bounded(base::Instant until) const;
 
   void close() { connection_.reset(); }
-  /// Whether the next commands go over the connection that the last ones took.
-  bool is_open() const { return connection_ && !refused_; }
+  bool is_open() const { return connection_.has_value(); }
   int fd() const { return connection_ ? connection_->fd() : -1; }
   /// When the last flight's first byte was about to be sent: where a lease counts from (R3).
   base::Instant sent_at() const { return sent_at_; }
@@ -74,8 +72,6 @@ class Session {
   base::Duration timeout_;
   OnDemand on_demand_;
   bool together_ = false;
-  bool undoing_ = false;
-  bool refused_ = false;  ///< the greeting of this connection
   std::optional<Connection> connection_;
   std::vector<SocketAddress> resolved_;  ///< of the last connection that worked
   bool resolve_anew_ = false;
