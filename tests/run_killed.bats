@@ -251,3 +251,19 @@ none_of() { ! pgrep -fx "$1"; }
   ended 0 "$alive"
   [ -e alive ] && [ ! -e ghost ]
 }
+
+@test "a guard that cannot look does not take that for nobody there: the lock is kept" {
+  local rlock guard
+  export forever="64.$$$BATS_TEST_NUMBER"
+  rlock run -t 60s "$key" -- sh -c 'sleep "$forever" & sleep "${forever}5"' 3>&- &
+  rlock=$!
+  until_true 10 guard_of "$rlock"
+  guard=$(guard_of "$rlock")
+  until_true 10 pgrep -fx "sleep $forever"
+  # What it has open, and no more.
+  prlimit --pid "$guard" --nofile=5:5
+  kill -KILL "$rlock"
+  until_true 20 is_gone "$guard"
+  [ "$(redis exists "rlock:$key")" = 1 ]
+  pkill -KILL -f "^sleep $forever"
+}

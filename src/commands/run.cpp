@@ -123,7 +123,7 @@ class Run {
     // A token that was there before us marks others than those below us.
     if (ground.ours == Ours::taken) how.marker = "RLOCK_TOKEN=" + lease.token;
     how.outlived = [&] {
-      tripwire.reset();  // there is a guard now
+      tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
       if (options_.no_renew) return;
       if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);

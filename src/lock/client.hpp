@@ -78,7 +78,6 @@ class Client {
   base::Result<Entered> enter_subscribed(const std::string& token, base::Duration ttl, std::int64_t ticket, Wake& wake,
                                          const Who& who, base::Instant until, base::Poller& poller);
 
-  /// renew; the first one on a connection also asks the server to tell when the lock is touched.
   base::Result<Renewed> renew(const std::string& token, base::Duration ttl, base::Instant until, base::Poller& poller);
 
   /// The token is void afterwards for `ttl` at least: a late enter of it cannot bring the lease back.

@@ -49,7 +49,11 @@ class Renewal::StopPoller final : public base::Poller {
 base::Result<void> Renewal::start() {
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   nudge_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_ || !nudge_) return base::fail_errno(base::ErrorCode::internal, "eventfd");
+  if (!stop_ || !nudge_) {
+    auto failed = base::fail_errno(base::ErrorCode::internal, "eventfd");
+    stop_.reset();  // others may need it more
+    return failed;
+  }
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

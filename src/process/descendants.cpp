@@ -79,7 +79,8 @@ Descendants descendants_of(const Roots& roots, pid_t except) {
   Descendants result;
   std::vector<Seen> all;
   DIR* directory = ::opendir("/proc");
-  if (directory == nullptr) return {{}, false};
+  if (directory == nullptr) return {{}, false, true};
+  bool saw_ourselves = false;
   while (const auto* entry = ::readdir(directory)) {
     const std::string_view name = entry->d_name;
     pid_t pid = 0;
@@ -88,9 +89,10 @@ Descendants descendants_of(const Roots& roots, pid_t except) {
     errno = 0;
     const auto process = read_process(pid);
     if (!process) {
-      if (errno == EMFILE || errno == ENFILE) result.certain = false;
+      if (errno == EMFILE || errno == ENFILE) result.blind = true;
       continue;
     }
+    saw_ourselves = saw_ourselves || pid == ::getpid();
     bool is_root = (roots.parent != 0 && process->parent == roots.parent) ||
                    std::ranges::find(roots.known, *process) != roots.known.end();
     if (!is_root && !roots.environment.empty() && !process->is_zombie()) {
@@ -101,6 +103,7 @@ Descendants descendants_of(const Roots& roots, pid_t except) {
     all.push_back({*process, is_root});
   }
   ::closedir(directory);
+  result.blind = result.blind || !saw_ourselves;
 
   auto& found = result.living;
   const auto add = [&](const Process& process) {

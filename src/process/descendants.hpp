@@ -28,9 +28,11 @@ struct Roots {
 /// What a walk found.
 struct Descendants {
   std::vector<Process> living;  ///< no zombies among them
-  /// false where something may have been missed: a process went away while it was looked at, so that its environment
-  /// could not be read any more, or there was no /proc or no descriptor to look with.
+  /// false where a process went away while it was looked at: its environment could not be read any more, and what it
+  /// has left behind may have been missed.
   bool certain = true;
+  /// No /proc, that of another namespace, or no descriptor to look with: that nothing was found means nothing.
+  bool blind = false;
 };
 
 /// Who is below roots; `except` and all below it are left out.

@@ -76,8 +76,8 @@ class Watch {
     // A process that forks and exits while we walk may be passed by: one empty walk proves nothing.
     for (int empty = 0; empty < sure_after;) {
       const auto left = descendants_of(roots, ::getpid());
-      empty = left.living.empty() && left.certain ? empty + 1 : 0;
-      if (BootClock::now() >= give_up) return left.living.empty();
+      empty = left.living.empty() && left.certain && !left.blind ? empty + 1 : 0;
+      if (BootClock::now() >= give_up) return left.living.empty() && !left.blind;
       for (const auto& process : left.living) send_signal(process, SIGKILL);
       plain.wait({}, BootClock::now() + std::chrono::milliseconds(1));
     }

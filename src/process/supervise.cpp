@@ -125,14 +125,14 @@ class Supervisor {
   bool stop_all() {
     if (!stopping_) return false;
     const auto left = below();
-    if (left.living.empty() && left.certain && reaped_) return true;
+    if (left.living.empty() && !left.blind && reaped_) return true;
     if (BootClock::now() < kill_at_) return false;
     signal_all(left.living, SIGKILL);
     if (hopeless_at_ == Instant{}) hopeless_at_ = BootClock::now() + hopeless_after;
     if (BootClock::now() < hopeless_at_) return false;
     ending_.left_behind = true;
-    base::log_error(left.certain ? "the command could not be killed; it is stuck in the kernel"
-                                 : "what the command has started may live on: no descriptor or no /proc to look for it");
+    base::log_error(left.blind ? "what the command has started may live on: no descriptor or no /proc to look for it"
+                               : "the command could not be killed; it is stuck in the kernel");
     return true;
   }
 

@@ -44,7 +44,7 @@ class Session {
 
   /// From here on the first commands of a connection travel in one flight with the greeting. Where that is refused they
   /// may have been carried out all the same, as another user or in another database: for who can undo that, which goes
-  /// the same way.
+  /// the same way, and acts under a token of his own alone.
   void greet_together() { together_ = true; }
 
   /// `until`, or the timeout from now where that is sooner.
