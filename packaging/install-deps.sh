@@ -21,10 +21,10 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
     redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect expect
-    util-linux bsdextrautils procps strace socat openssl shellcheck
+    util-linux bsdextrautils procps strace socat openssl shellcheck spin
 )
 bench=(hyperfine daemontools etcd-server etcd-client)
-soak=(spin clang-19 libclang-rt-19-dev)
+soak=(clang-19 libclang-rt-19-dev)
 lint=(clang-tidy-19 shellcheck)
 # What starts when a package of these lists is installed.
 declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd)
@@ -78,7 +78,7 @@ check_elsewhere() {
         need 'the redis module of Python' python3 -c 'import redis'
         need 'the pexpect module of Python' python3 -c 'import pexpect'
         for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
-            socat openssl shellcheck; do
+            socat openssl shellcheck spin; do
             need "$program" command -v "$program"
         done
     fi
@@ -88,7 +88,6 @@ check_elsewhere() {
         done
     fi
     if [[ $purpose == soak ]]; then
-        need spin command -v spin
         need 'clang++ 16 or later' command -v clang++-19 clang++
     fi
     if [[ $purpose == lint ]]; then

@@ -1,0 +1,12 @@
+# The quickest questions to the model, and mutants of it that must be caught. tests/model/run.sh asks all.
+load helper
+
+setup() { :; }
+
+@test "no lease is shortened, revived or renewed blindly, in every order of events (2 clients, any faults)" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" lease renew_blind
+}
+
+@test "a message is no grant, and nobody is passed over" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" push_is_grant handoff_unheld
+}
