@@ -267,7 +267,7 @@ refused() {
 
 @test "a wrong password on a server that is open to all: nothing held is given back or renewed" {
   local token
-  start_server open
+  start_server open-held
   redis() { redis-cli -s "$sock" "$@"; }
   redis acl setuser ann on '>right' '+@all' '~*' '&*'
   RLOCK_SERVER=unix://$sock
