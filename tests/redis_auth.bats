@@ -247,10 +247,15 @@ refused() {
   [ ! -e ran ]
 }
 
-@test "a wrong password on a server that is open to all: refused, and nothing stays locked" {
-  start_server open
+# start_open NAME: a server that asks nobody for a password, and knows a user who has one.
+start_open() {
+  start_server "$1"
   redis() { redis-cli -s "$sock" "$@"; }
   redis acl setuser ann on '>right' '+@all' '~*' '&*'
+}
+
+@test "a wrong password on a server that is open to all: refused, and nothing stays locked" {
+  start_open open
   # From here on the scripts are known there, so that what follows a refused AUTH is carried out.
   RLOCK_SERVER=unix://$sock rlock run "$key" -- true
   export RLOCK_SERVER=unix://ann:wrong@$sock
@@ -267,9 +272,7 @@ refused() {
 
 @test "a wrong password on a server that is open to all: nothing held is given back or renewed" {
   local token
-  start_server open-held
-  redis() { redis-cli -s "$sock" "$@"; }
-  redis acl setuser ann on '>right' '+@all' '~*' '&*'
+  start_open open-held
   RLOCK_SERVER=unix://$sock
   token=$(rlock acquire --ttl 10m "$key")
   # The scripts are known, so that what follows a refused AUTH would be carried out.

@@ -66,7 +66,8 @@ count() {
 
 unit_tests() {
     local status=0 report=$out/unit.json numbers='0 0 0'
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1 "build/$preset/unit_tests" --gtest_brief=1 --gtest_output="json:$report" </dev/null || status=$?
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1 "build/$preset/unit_tests" --gtest_brief=1 \
+        --gtest_output="json:$report" </dev/null || status=$?
     # One that crashes leaves no report.
     if [[ -s $report ]]; then
         numbers=$(jq -r '[.testsuites[].testsuite[]] | map(select(.failures)) as $bad
@@ -128,15 +129,14 @@ bats_files() {
     done
 }
 
+shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
-    shopt -s nullglob
     for file in "$root"/tests/*.bats "$root"/tests/faults/*.bats; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] || files+=("$file")
     done
 fi
 bats_files "${files[@]}"
-shopt -s nullglob
 for report in "$out"/reports/*; do
     cat "$report"
     count "$(grep -m 1 -oE '(ERROR|WARNING): .*|runtime error: .*' "$report" || echo "$report")" 0 0 0 1

@@ -114,14 +114,18 @@ own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inod
 
 # wire_size WORD...: the bytes of this request.
 wire_size() {
-  local size=$((3 + $(printf %s $# | wc -c))) word
-  for word; do size=$((size + 5 + ${#word} + $(printf %s "${#word}" | wc -c))); done
+  local word length=$# size
+  size=$((3 + ${#length}))
+  for word; do
+    length=${#word}
+    size=$((size + 5 + ${#length} + length))
+  done
   echo $size
 }
 
 @test "a short job sends these bytes and no more" {
   not_under_acl 'AUTH is some more'
-  local LC_ALL=C keys script pid token=0123456789abcdef0123456789abcdef USER=ann
+  local LC_ALL=C keys pid token=0123456789abcdef0123456789abcdef USER=ann
   export USER
   rlock run "$key" -- true
   strace -f -qq -o calls -e trace=sendto -e signal=none rlock run "$key" -- true
