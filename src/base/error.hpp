@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <string>
+#include <utility>
 
 namespace rlock::base {
 
@@ -14,7 +15,6 @@ enum class ErrorCode {
   unready,        ///< an answer, but the server cannot serve now: loading, out of memory, a replica
   refused,        ///< authentication, ACL
   interrupted,    ///< a signal arrived while waiting
-  cannot_start,   ///< the lock is held, but the command could not be started
   internal,       ///< a reply that makes no sense, a system call that must not fail
 };
 
@@ -34,3 +34,17 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
 std::unexpected<Error> fail_errno(ErrorCode code, std::string message);
 
 }  // namespace rlock::base
+
+/// The value of a Result; where it holds an error, the function around it returns that error:
+///
+///     auto keys = RLOCK_TRY(list_locks(session));
+///     RLOCK_TRY(connection.send(until, poller));
+///
+/// Write it as a statement of its own or as the whole initialiser: g++ does not destroy what else the same expression
+/// has made when it returns from its midst. and_then, which needs no macro, is not in g++ 12.
+#define RLOCK_TRY(...)                                                                   \
+  __extension__({                                                                        \
+    auto rlock_try_result = (__VA_ARGS__);                                               \
+    if (!rlock_try_result) return std::unexpected(std::move(rlock_try_result).error());  \
+    *std::move(rlock_try_result);                                                        \
+  })

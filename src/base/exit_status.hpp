@@ -59,8 +59,6 @@ constexpr int exit_status_of(ErrorCode code) {
       return exit_unavailable;
     case ErrorCode::refused:
       return exit_refused;
-    case ErrorCode::cannot_start:
-      return exit_cannot_start;
     case ErrorCode::interrupted:
       return exit_signal_base;
     case ErrorCode::internal:

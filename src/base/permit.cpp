@@ -1,6 +1,5 @@
 #include "base/permit.hpp"
 
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 #include <new>
@@ -8,14 +7,10 @@
 namespace rlock::base {
 
 Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time) {
+  auto wake = RLOCK_TRY(Event::open());
   void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return fail_errno(ErrorCode::internal, "mmap");
   auto* shared = new (memory) Shared{until.time_since_epoch().count(), false, false};
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) {
-    ::munmap(memory, sizeof(Shared));
-    return fail_errno(ErrorCode::internal, "eventfd");
-  }
   return Permit(shared, std::move(wake), grace, kill_time);
 }
 
@@ -42,8 +37,7 @@ void Permit::extend(Instant until) {
 
 void Permit::revoke() {
   shared_->revoked = true;
-  const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  wake_.raise();
 }
 
 void Permit::enforce() { shared_->revoked = true; }

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/fd.hpp"
+#include "base/event.hpp"
 
 namespace rlock::base {
 
@@ -41,20 +41,22 @@ class Permit {
   /// From the guard: it had to act, so the permit is over whatever rlock finds when it goes on.
   void enforce();
 
-  /// An eventfd, readable once revoked.
-  int wake_fd() const { return wake_.get(); }
+  /// Readable once revoked.
+  int wake_fd() const { return wake_.fd(); }
 
  private:
   struct Shared {
     std::atomic<Instant::rep> until;
     std::atomic<bool> revoked;
     std::atomic<bool> over;
+    // A lock inside an atomic would be a lock of each process for itself.
+    static_assert(decltype(until)::is_always_lock_free && decltype(over)::is_always_lock_free);
   };
-  Permit(Shared* shared, Fd wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
+  Permit(Shared* shared, Event wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
       : shared_(shared), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
 
   Shared* shared_;
-  Fd wake_;
+  Event wake_;
   std::chrono::nanoseconds grace_;
   std::chrono::nanoseconds kill_time_;
 };

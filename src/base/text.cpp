@@ -48,7 +48,6 @@ std::size_t printable_length(std::string_view text) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  static constexpr std::string_view hex = "0123456789abcdef";
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
@@ -56,30 +55,22 @@ std::string printable(std::string_view text) {
       result += text.substr(0, length);
       text.remove_prefix(length);
     } else {
-      const auto byte = static_cast<unsigned char>(text.front());
       result += "\\x";
-      result += hex[byte >> 4U];
-      result += hex[byte & 0x0fU];
+      append_hex(result, static_cast<unsigned char>(text.front()));
       text.remove_prefix(1);
     }
   }
   return result;
 }
 
-bool has_control(std::string_view text) {
-  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+void append_hex(std::string& text, unsigned char byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  text += digits[byte >> 4U];
+  text += digits[byte & 0x0fU];
 }
 
-std::string shell_quoted(std::string_view text) {
-  std::string result = "'";
-  for (char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
+bool has_control(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 }  // namespace rlock::base

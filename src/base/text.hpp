@@ -10,10 +10,10 @@ namespace rlock::base {
 /// stand as `\xNN`, a byte at a time.
 std::string printable(std::string_view text);
 
+/// Two lower case hexadecimal digits behind text.
+void append_hex(std::string& text, unsigned char byte);
+
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
-
-/// A name for a shell to read as one word: 'it''s'.
-std::string shell_quoted(std::string_view text);
 
 }  // namespace rlock::base

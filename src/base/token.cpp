@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/text.hpp"
+
 namespace rlock::base {
 
 Result<std::string> random_token() {
@@ -13,10 +15,7 @@ Result<std::string> random_token() {
     return fail_errno(ErrorCode::internal, "getrandom");
   }
   std::string token;
-  for (auto byte : bytes) {
-    token += "0123456789abcdef"[byte >> 4U];
-    token += "0123456789abcdef"[byte & 0x0fU];
-  }
+  for (auto byte : bytes) append_hex(token, byte);
   return token;
 }
 
