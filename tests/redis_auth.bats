@@ -134,14 +134,38 @@ refused() {
 
 @test "users have passwords of their own" {
   RLOCK_SERVER=$(login ann) all_verbs
-  export RLOCK_SERVER=unix://ann@$sock
+  export RLOCK_SERVER=unix://ann:@$sock
   REDISCLI_AUTH=ann-$SECRET all_verbs
   echo "ann-$SECRET" >file
   all_verbs --password-file file
   REDISCLI_AUTH=$SECRET refused
   RLOCK_SERVER=$(login | sed 's,//,//bob,') refused
   # A user is no secret: it stands in the message.
-  REDISCLI_AUTH=wrong expect_error 77 "ann@" rlock status
+  REDISCLI_AUTH=wrong expect_error 77 "ann:@" rlock status
+}
+
+@test "a lone part before the @ is the password, as redis-cli has it, and is not shown" {
+  local lone
+  lone=unix://$(escaped "$SECRET")@$sock
+  RLOCK_SERVER=$lone all_verbs
+  RLOCK_SERVER=${lone/canary/CANARY} refused
+  run -1 grep -i canary said
+  RLOCK_SERVER=$lone run -0 rlock run "$key" -- printenv RLOCK_SERVER
+  [ "$output" = "unix://$sock" ]
+  # Nor where nothing answers, or where it stands on the command line.
+  RLOCK_SERVER=redis://canary@127.0.0.1:$(free_port) run -69 rlock status
+  [[ $output != *canary* ]]
+  background rlock run --server "$lone" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 test -e up
+  in_no_argv
+  touch go
+  finish
+}
+
+@test "a user without a password is not the default user" {
+  RLOCK_SERVER=unix://ann:@$sock refused
+  redis acl setuser bare on nopass '+@all' '~*' '&*'
+  RLOCK_SERVER=unix://bare:@$sock expect 0 rlock run "$key" -- true
 }
 
 @test "over TCP, with a database" {
@@ -203,7 +227,7 @@ refused() {
 
 @test "the command finds the server's address without the password" {
   RLOCK_SERVER=$(login ann) run -0 rlock run "$key" -- printenv RLOCK_SERVER
-  [ "$output" = "unix://ann@$sock" ]
+  [ "$output" = "unix://ann:@$sock" ]
   REDISCLI_AUTH=$SECRET run -1 rlock run "$key" -- printenv REDISCLI_AUTH
 }
 
@@ -285,4 +309,74 @@ start_open() {
   RLOCK_KEY=$key RLOCK_TOKEN=$token expect_error 77 WRONGPASS rlock run --ttl 10h "$key" -- touch ran
   [ "$(redis get "rlock:$key")" = "$token" ]
   [ "$(redis pttl "rlock:$key")" -lt 600001 ]
+}
+
+# canary_shown OUTPUT...: the password, or the token, or eight bytes of either, anywhere.
+shows_nothing() {
+  run -1 grep -E 'canary|[0-9a-f]{8}' "$@"
+}
+
+@test "servers and proxies that repeat what they do not know: neither password nor token is shown" {
+  local wanted reply token=0123456789abcdef0123456789abcdef
+  # The first answers AUTH, or where there is none what comes first.
+  while IFS='|' read -r wanted reply; do
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+      --reply "text:-$reply" >fake.log
+    until_true 10 grep -q ready fake.log
+    for RLOCK_SERVER in unix://:canary-123@$PWD/fake unix://ann:canary-123@$PWD/fake unix://$PWD/fake; do
+      export RLOCK_SERVER
+      for verb in "run -v $key true" "run -v -w 100ms $key true" "acquire -v $key" "renew -v $key $token" \
+        "release -v $key $token" "release -v --force $key" "status -v" "status -v $key"; do
+        # shellcheck disable=SC2086 # words
+        expect "$wanted" timeout 20 rlock $verb
+        echo "$output" >>said
+      done
+    done
+    shows_nothing said
+    rm fake fake.log
+  done <<-END
+	77|ERR unknown command 'AUTH', with args beginning with: 'canary-123' '$token'
+	77|ERR unknown command \`AUTH\`, with args beginning with: \`canary-123\`, \`$token\`
+	78|ERR unknown command 'EVALSHA', with args beginning with: '5' '$token' 'canary-123'
+	78|ERR unknown command 'canary-123'
+	78|ERR unknown command canary-123 $token
+	70|ERR wrong number of arguments for 'canary-123' command
+	70|ERR canary-123
+	70|canary-123 is not known
+	70|ERR Command is not available: 'AUTH canary-123'. See $token
+	70|$token
+	69|upstream failure: canary-123
+	69|no upstream host for $token
+	69|ERR Connection refused canary-123
+	70|invalid request canary-123
+	77|ERR AUTH <password> called without any password configured for canary-123
+	77|ERR invalid password canary-123
+	69|LOADING canary-123
+	END
+  grep -q 'lacks a command that rlock needs (ERR unknown command EVALSHA)' said
+}
+
+@test "a server without AUTH, EVALSHA, EVAL or anything else that rlock sends: named, and nothing of it is shown" {
+  local command
+  for command in auth evalsha eval hello subscribe scan select; do
+    start_server "lacks-$command" --rename-command "$command" ''
+    redis() { redis-cli -s "$sock" "$@"; }
+    RLOCK_SERVER="unix://:canary-123@$sock?db=1"
+    [ "$command" = auth ] || RLOCK_SERVER="unix://$sock?db=1"
+    export RLOCK_SERVER
+    # Somebody has it, so that a waiter sends all that it ever does.
+    redis -n 1 set "rlock:$key" somebody
+    for verb in "run -v -w 100ms $key true" "acquire -v -w 100ms $key" "renew -v $key $key" "release -v $key $key" \
+      "status -v" "status -v $key"; do
+      # shellcheck disable=SC2086 # words
+      run timeout 20 rlock $verb
+      ((status != 0 && status < 125)) || [ "${verb%% *}" = status ]
+      echo "$output" >>said
+    done
+    kill -KILL "$(server_pid "lacks-$command")"
+  done
+  for command in AUTH EVALSHA SCAN SELECT; do
+    grep -q "(ERR unknown command $command)" said
+  done
+  shows_nothing said
 }

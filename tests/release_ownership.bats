@@ -106,10 +106,31 @@ holder() { redis get "rlock:$key"; }
   run --separate-stderr -0 rlock release --force "$key"
   [[ $stderr == "rlock: released $key, held by another program than rlock" ]]
   is_free
-  redis hset "rlock:$key" field value
+  expect_error 79 "$key is not held by anybody" rlock release --force "$key"
+}
+
+@test "--force releases a Redisson lock" {
+  local uuid=285475da-9152-4c83-822a-67ee2f116a79
+  redis hset "rlock:$key" "$uuid:1" 2
   expect 0 rlock release --force "$key"
   is_free
-  expect_error 79 "$key is not held by anybody" rlock release --force "$key"
+  redis hset "rlock:$key" mode read "$uuid:71" 1 "${uuid/2/3}:4" 1
+  expect 0 rlock release --force "$key"
+  is_free
+}
+
+@test "--force leaves alone what cannot be a lock, and says so" {
+  local uuid=285475da-9152-4c83-822a-67ee2f116a79 make before
+  for make in 'rpush KEY a b' 'sadd KEY a' 'zadd KEY 1 a' 'xadd KEY 1-1 f v' 'hset KEY name Ann' \
+    "hset KEY $uuid:1 1 name Ann" "hset KEY x:$uuid:1 1"; do
+    redis del "$key"
+    # shellcheck disable=SC2086 # words
+    redis ${make/KEY/$key}
+    before=$(redis --no-raw dump "$key")
+    expect_error 79 "not released: $key on the server is other data" rlock release --prefix '' --force "$key"
+    [ "$(redis --no-raw dump "$key")" = "$before" ]
+    [ -z "$(redis keys "rlock:*$key*")" ]
+  done
 }
 
 @test "--force hands the lock to the next waiter" {

@@ -99,7 +99,7 @@ struct Tree::Row {
 // Every option: its names, environment, default and help stand here alone.
 const Tree::Row Tree::rows[]{
     {every_verb, "--server", "URL", Parsed(set_server),
-     "Where the lock lives: redis://[user[:password]@]host[:port][/db], unix:///path[?db=N], or local; "
+     "Where the lock lives: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or local; "
      "default redis://127.0.0.1:6379",
      "RLOCK_SERVER"},
     {every_verb, "--config", "FILE", std::monostate(),

@@ -74,6 +74,8 @@ Result<redis::Address> server_address(const Options& options) {
       !address->password && !address->is_local && secret != nullptr && *secret != '\0') {
     address->password = secret;
   }
+  // A user who has no password, or one that the server will ask for: not the default user in any case.
+  if (!address->password && !address->user.empty()) address->password = "";
   return address;
 }
 

@@ -27,6 +27,10 @@ int release(const Options& options) {
     case lock::ReleaseOutcome::not_owner:
       base::log_error("lost: " + options.key + " is held by somebody else");
       break;
+    case lock::ReleaseOutcome::not_a_lock:
+      base::log_error("not released: " + options.prefix + options.key +
+                      " on the server is other data, not a lock; is --prefix right?");
+      break;
   }
   return base::exit_lost;
 }

@@ -133,6 +133,8 @@ Result<Released> Client::leave(const std::string& token, base::Duration ttl, For
       return Released{ReleaseOutcome::not_owner, std::nullopt};
     case -1:
       return Released{ReleaseOutcome::absent, std::nullopt};
+    case -2:
+      return Released{ReleaseOutcome::not_a_lock, std::nullopt};
     default:
       return nonsense();
   }

@@ -33,7 +33,7 @@ struct Spent {};
 using Entered = std::variant<Held, NotHeld, Spent>;
 
 enum class RenewOutcome { renewed, not_owner, absent };
-enum class ReleaseOutcome { released, not_owner, absent };
+enum class ReleaseOutcome { released, not_owner, absent, not_a_lock };
 enum class Force { no, yes };
 enum class Wake { push, poll };
 

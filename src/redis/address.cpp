@@ -11,7 +11,7 @@ using base::ErrorCode;
 using base::fail;
 
 constexpr std::string_view known_forms =
-    "write redis://[user[:password]@]host[:port][/db], unix:///path[?db=N] or local";
+    "write redis://[[user:]password@]host[:port][/db], unix:///path[?db=N] or local";
 
 template <class T>
 std::optional<T> number(std::string_view text, T most) {
@@ -45,15 +45,16 @@ std::optional<std::string> unescape(std::string_view text) {
   return result;
 }
 
+// [user:]password. A lone part is the password, as redis-cli has it: taken for a user it would be shown. A user whose
+// password comes from elsewhere is `user:`.
 base::Result<void> read_credentials(std::string_view credentials, Address& address) {
   const auto colon = credentials.find(':');
-  auto user = unescape(credentials.substr(0, colon));
-  if (!user) return fail(ErrorCode::usage, "has a broken % escape");
+  const bool is_lone = colon == std::string_view::npos;
+  auto user = unescape(is_lone ? "" : credentials.substr(0, colon));
+  auto password = unescape(is_lone ? credentials : credentials.substr(colon + 1));
+  if (!user || !password) return fail(ErrorCode::usage, "has a broken % escape");
   address.user = std::move(*user);
-  if (colon == std::string_view::npos) return {};
-  auto password = unescape(credentials.substr(colon + 1));
-  if (!password) return fail(ErrorCode::usage, "has a broken % escape");
-  address.password = std::move(*password);
+  if (!password->empty()) address.password = std::move(*password);
   return {};
 }
 
@@ -136,7 +137,7 @@ base::Result<Address> Address::parse(std::string_view url) {
 
 std::string Address::display() const {
   if (is_local) return "local";
-  const auto who = user.empty() ? std::string() : user + "@";
+  const auto who = user.empty() ? std::string() : user + ":@";
   if (transport == Transport::unix_socket) {
     return "unix://" + who + path + (database != 0 ? "?db=" + std::to_string(database) : "");
   }

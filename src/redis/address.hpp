@@ -22,11 +22,11 @@ struct Address {
   int database = 0;
   bool is_local = false;  ///< the private server of this machine; path is known once it runs
 
-  /// Reads `redis://[user[:password]@]host[:port][/db]`, `unix:///path[?db=N]` and `local`; percent
-  /// escapes are undone. A failure names what is wrong with the URL, but not its user or password.
+  /// Reads `redis://[[user:]password@]host[:port][/db]`, `unix:///path[?db=N]` and `local`; percent
+  /// escapes are undone. An empty password is none. A failure names what is wrong with the URL, but not its user or password.
   static base::Result<Address> parse(std::string_view url);
 
-  /// The URL without its password.
+  /// The URL without its password; parse() reads it again.
   std::string display() const;
 };
 

@@ -9,7 +9,7 @@ namespace {
 using base::ErrorCode;
 
 struct Meaning {
-  std::string_view code;
+  std::string_view text;
   ErrorCode error;
   std::string_view advice;
 };
@@ -34,10 +34,71 @@ constexpr std::array meanings{
     Meaning{"CROSSSLOT", ErrorCode::configuration, "it is a cluster, and the key spoils the hash tag"},
 };
 
+// How errors begin that have no code of their own. What follows may be an argument of ours: a password or a token.
+constexpr std::array known_texts{
+    Meaning{"ERR AUTH <password> called without any password configured", ErrorCode::refused, "it wants no password"},
+    Meaning{"ERR Client sent AUTH, but no password is set", ErrorCode::refused, "it wants no password"},
+    Meaning{"ERR invalid password", ErrorCode::refused, "the password is wrong"},
+    Meaning{"ERR DB index is out of range", ErrorCode::configuration, "it does not have that database"},
+    Meaning{"ERR invalid DB index", ErrorCode::configuration, "it does not have that database"},
+    Meaning{"ERR SELECT is not allowed in cluster mode", ErrorCode::configuration, "it does not have that database"},
+    Meaning{"ERR max number of clients", ErrorCode::unready, "it has too many clients"},
+    Meaning{"ERR wrong number of arguments", ErrorCode::internal, "it does not take a command as rlock sends it"},
+    Meaning{"ERR Unknown Redis command called from", ErrorCode::configuration, "it lacks a command that rlock needs"},
+    Meaning{"WRONGTYPE", ErrorCode::internal, "a key beside the lock holds something of another type"},
+    // What proxies say, of twemproxy the first two, of Envoy the others.
+    Meaning{"ERR Connection refused", ErrorCode::unready, "it is a proxy that does not reach its server"},
+    Meaning{"ERR Connection timed out", ErrorCode::unready, "it is a proxy that does not reach its server"},
+    Meaning{"no upstream host", ErrorCode::unready, "it is a proxy that does not reach its server"},
+    Meaning{"upstream failure", ErrorCode::unready, "it is a proxy that does not reach its server"},
+    Meaning{"upstream protocol error", ErrorCode::unready, "it is a proxy that does not reach its server"},
+};
+
+constexpr std::string_view unknown_command = "ERR unknown command";
+constexpr std::array commands{"AUTH", "SELECT", "HELLO", "EVALSHA", "EVAL", "SUBSCRIBE", "CLIENT", "SCAN"};
+
 // nullptr where nothing is known of the code.
 const Meaning* find_row(std::string_view code) {
-  const auto* row = std::ranges::find(meanings, code, &Meaning::code);
+  const auto* row = std::ranges::find(meanings, code, &Meaning::text);
   return row == meanings.end() ? nullptr : row;
+}
+
+const Meaning* find_known(std::string_view text) {
+  // What Redis 7.0, and later ones, make of NOPERM inside a script.
+  if (text.find("user executing the script can't") != std::string_view::npos ||
+      text.find("ACL failure in script") != std::string_view::npos) {
+    return find_row("NOPERM");
+  }
+  // Before authentication a server takes only short commands.
+  if (text.starts_with("ERR Protocol error: unauthenticated")) return find_row("NOAUTH");
+  // Redis 6.2 puts the error of a command that a script made behind words of its own.
+  if (const auto at = text.rfind(": -"); text.starts_with("ERR Error ") && at != std::string_view::npos) {
+    text.remove_prefix(at + 3);
+  }
+  const auto* row = std::ranges::find_if(known_texts, [&](const Meaning& known) { return text.starts_with(known.text); });
+  return row == known_texts.end() ? nullptr : row;
+}
+
+// "ERR unknown command 'EVALSHA', with args beginning with: 'SHA1' '5' …": the name where it is one of ours, else nothing.
+std::string_view command_named_in(std::string_view text) {
+  const auto rest = text.substr(std::min(unknown_command.size() + 2, text.size()));
+  const auto* name = std::ranges::find_if(commands, [&](std::string_view command) {
+    return rest.starts_with(command) && rest.size() > command.size() &&
+           std::string_view("'`").find(rest[command.size()]) != std::string_view::npos;
+  });
+  return name == commands.end() ? "" : *name;
+}
+
+// Capitals alone: no token is, and no password that anybody ought to have.
+bool is_error_code(std::string_view word) {
+  return !word.empty() && word.size() <= 16 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// server: advice (shown)
+std::string said(std::string_view server, std::string_view advice, std::string_view shown) {
+  std::string line(server);
+  line.append(": ").append(advice).append(" (").append(shown.substr(0, shown.find_last_not_of(' ') + 1)).append(")");
+  return line;
 }
 
 }  // namespace
@@ -52,26 +113,18 @@ std::string_view Reply::error_code() const {
 }
 
 base::Error error_of(const Reply& reply, std::string_view server) {
-  const std::string_view text = reply.text;
-  const auto said = std::string(server) + " answered: " + reply.text.substr(0, 300);
-  const auto row_error = [&](const Meaning& row) -> base::Error {
-    return {row.error, std::string(server) + ": " + std::string(row.advice) + " (" + std::string(row.code) + ")"};
-  };
-  if (const auto* row = find_row(reply.error_code())) return row_error(*row);
-  if (text.starts_with("ERR AUTH") || text.starts_with("ERR invalid password") ||
-      text.starts_with("ERR Client sent AUTH")) {
-    return {ErrorCode::refused, said};
+  const auto code = reply.error_code();
+  if (const auto* row = find_row(code)) return {row->error, said(server, row->advice, row->text)};
+  if (const auto* known = find_known(reply.text)) return {known->error, said(server, known->advice, known->text)};
+  if (reply.text.starts_with(unknown_command)) {
+    const auto name = command_named_in(reply.text);
+    // To have no AUTH is to refuse whoever comes with a password.
+    return {name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
+            said(server, "it lacks a command that rlock needs", std::string(unknown_command) + ' ' + std::string(name))};
   }
-  // What Redis 7.0, and later ones, make of NOPERM inside a script.
-  if (text.find("user executing the script can't") != std::string_view::npos ||
-      text.find("ACL failure in script") != std::string_view::npos) {
-    return row_error(*find_row("NOPERM"));
-  }
-  // Before authentication a server takes only short commands.
-  if (text.starts_with("ERR Protocol error: unauthenticated")) return row_error(*find_row("NOAUTH"));
-  if (text.starts_with("ERR DB index") || text.starts_with("ERR SELECT")) return {ErrorCode::configuration, said};
-  if (text.starts_with("ERR max number of clients")) return {ErrorCode::unready, said};
-  return {ErrorCode::internal, said};
+  return {ErrorCode::internal,
+          said(server, "it answered with an error that rlock does not know, whose text may hold a secret and is not shown",
+               is_error_code(code) ? code : "no code")};
 }
 
 }  // namespace rlock::redis

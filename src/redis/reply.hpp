@@ -23,7 +23,8 @@ struct Reply {
   std::string_view error_code() const;
 };
 
-/// What an error reply means for the caller.
+/// What an error reply means for the caller. Of its text the message repeats only how a known one begins: servers and
+/// proxies append the arguments of the command, passwords and tokens among them (R33).
 base::Error error_of(const Reply& reply, std::string_view server);
 
 }  // namespace rlock::redis

@@ -29,6 +29,21 @@ TEST(Address, ReadsTcpUrls) {
   EXPECT_EQ(bare->host, "host");
 }
 
+TEST(Address, TakesALonePartForThePassword) {
+  for (const char* url : {"redis://canary@h", "unix://canary@/s", "redis://:canary@h"}) {
+    const auto lone = Address::parse(url);
+    ASSERT_TRUE(lone) << url;
+    EXPECT_EQ(lone->user, "");
+    EXPECT_EQ(lone->password, "canary");
+    EXPECT_EQ(lone->display().find("canary"), std::string::npos) << lone->display();
+  }
+  const auto user = Address::parse("redis://ann:@h");
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->user, "ann");
+  EXPECT_FALSE(user->password);
+  EXPECT_EQ(user->display(), "redis://ann:@h:6379");
+}
+
 TEST(Address, ReadsUnixUrlsAndLocal) {
   const auto socket = Address::parse("unix:///run/redis%20x.sock?db=2");
   ASSERT_TRUE(socket);

@@ -79,7 +79,10 @@ TEST(Reply, ErrorsTellTheirCode) {
   EXPECT_EQ(code("-READONLY x\r\n"), base::ErrorCode::unready);
   EXPECT_EQ(code("-MOVED 1 h:1\r\n"), base::ErrorCode::configuration);
   EXPECT_EQ(code("-ERR DB index is out of range\r\n"), base::ErrorCode::configuration);
-  EXPECT_EQ(code("-ERR unknown command\r\n"), base::ErrorCode::internal);
+  EXPECT_EQ(code("-ERR unknown command 'EVALSHA'\r\n"), base::ErrorCode::configuration);
+  EXPECT_EQ(code("-ERR unknown command `AUTH`, with args beginning with: `x`\r\n"), base::ErrorCode::refused);
+  EXPECT_EQ(code("-ERR unknown command\r\n"), base::ErrorCode::configuration);
+  EXPECT_EQ(code("-ERR something\r\n"), base::ErrorCode::internal);
 }
 
 }  // namespace
