@@ -42,9 +42,9 @@ std::unexpected<Error> fail_errno(ErrorCode code, std::string message);
 ///
 /// Write it as a statement of its own or as the whole initialiser: g++ does not destroy what else the same expression
 /// has made when it returns from its midst. and_then, which needs no macro, is not in g++ 12.
-#define RLOCK_TRY(...)                                                                   \
-  __extension__({                                                                        \
-    auto rlock_try_result = (__VA_ARGS__);                                               \
-    if (!rlock_try_result) return std::unexpected(std::move(rlock_try_result).error());  \
-    *std::move(rlock_try_result);                                                        \
+#define RLOCK_TRY(...)                                                                  \
+  __extension__({                                                                       \
+    auto rlock_try_result = (__VA_ARGS__);                                              \
+    if (!rlock_try_result) return std::unexpected(std::move(rlock_try_result).error()); \
+    *std::move(rlock_try_result);                                                       \
   })

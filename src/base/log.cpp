@@ -25,7 +25,7 @@ std::atomic<bool> may_block{true};
 void set_log_level(LogLevel level) { threshold = level; }
 
 void log_without_blocking() {
-  struct stat st {};
+  struct stat st{};
   if (::fstat(STDERR_FILENO, &st) != 0) return;
   may_block = false;
   if (S_ISSOCK(st.st_mode)) {

@@ -17,7 +17,6 @@ namespace rlock::cli {
 base::Result<void> read_configuration(Tree& tree, std::string_view verb);
 
 /// The same from one file, already open; `path` stands in messages.
-base::Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream& stream,
-                                      const std::string& path);
+base::Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream& stream, const std::string& path);
 
 }  // namespace rlock::cli

@@ -35,13 +35,13 @@ void note(int number, siginfo_t* info, void*) {
 }
 
 bool is_ignored(int number) {
-  struct sigaction action {};
+  struct sigaction action{};
   ::sigaction(number, nullptr, &action);
   return action.sa_handler == SIG_IGN;
 }
 
 void handle(int number) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = note;
   action.sa_flags = SA_SIGINFO;
   sigfillset(&action.sa_mask);

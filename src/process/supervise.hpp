@@ -14,8 +14,8 @@ namespace rlock::process {
 struct Ending {
   int wait_status = 0;   ///< as from waitpid; of no meaning when `stopped`
   bool stopped = false;  ///< its permit ended or was revoked while it ran
-  /// Stopped, and yet something below us may live on. A guard, if there is one, acts when we are gone: leave it alone, and
-  /// the lock to it or to the end of its lease.
+  /// Stopped, and yet something below us may live on. A guard, if there is one, acts when we are gone: leave it alone,
+  /// and the lock to it or to the end of its lease.
   bool left_behind = false;
   /// Still there, where there was one: should rlock die now, it gives the lock back. Else stop it last.
   std::optional<Guard> guard;

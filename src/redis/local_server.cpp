@@ -39,7 +39,7 @@ std::string base_directory() {
   }
   // What the login of the same user sees as XDG_RUNTIME_DIR: cron must meet it there.
   const auto uid = std::to_string(::geteuid());
-  struct stat st {};
+  struct stat st{};
   const auto run = "/run/user/" + uid;
   if (::lstat(run.c_str(), &st) == 0 && is_ours_alone(st)) return run + "/rlock";
   return "/tmp/rlock-" + uid;
@@ -48,7 +48,7 @@ std::string base_directory() {
 // In a directory that others may write, and that is not sticky, they could put theirs in place of ours.
 Result<void> check_parent(const std::string& directory) {
   const auto parent = directory.substr(0, directory.rfind('/'));
-  struct stat st {};
+  struct stat st{};
   if (::stat(parent.c_str(), &st) != 0) return base::fail_errno(ErrorCode::configuration, "local: " + parent);
   const bool safe_owner = st.st_uid == 0 || st.st_uid == ::geteuid();
   const bool safe_mode = (st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (st.st_mode & S_ISVTX) != 0;
@@ -145,7 +145,7 @@ Result<std::string> local_socket() {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return base::fail_errno(ErrorCode::configuration, "local: cannot make " + directory);
   }
-  struct stat st {};
+  struct stat st{};
   if (::lstat(directory.c_str(), &st) != 0 || !is_ours_alone(st)) {
     return fail(ErrorCode::configuration, "local: " + directory +
                                               " is not a directory that only you can write; remove it, or set "
