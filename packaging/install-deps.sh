@@ -25,7 +25,7 @@ test=(
 )
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev)
-lint=(clang-tidy-19 shellcheck)
+lint=(clang-tidy-19 clang-format-19 shellcheck flake8)
 # What starts when a package of these lists is installed.
 declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd)
 
@@ -91,8 +91,9 @@ check_elsewhere() {
         need 'clang++ 16 or later' command -v clang++-19 clang++
     fi
     if [[ $purpose == lint ]]; then
-        need 'clang-tidy 16 or later' command -v clang-tidy-19 clang-tidy
-        need shellcheck command -v shellcheck
+        for program in clang-tidy-19 clang-format-19 shellcheck flake8; do
+            need "$program" command -v "$program"
+        done
     fi
     ((${#lacking[@]} == 0)) && return
     {

@@ -23,7 +23,6 @@ stands still and never ends.
 
 import argparse
 import os
-import socket
 import sys
 import threading
 import time
