@@ -5,6 +5,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/title.hpp"
 #include "cli/parse.hpp"
 #include "commands/verbs.hpp"
 
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   using namespace rlock;
   occupy_standard_descriptors();
   try {
+    base::remember_arguments(argc, argv);
     auto parsed = cli::parse({argv + 1, argv + argc});
     if (const auto* finished = std::get_if<cli::Finished>(&parsed)) return finished->exit_status;
     const auto& options = std::get<Options>(parsed);

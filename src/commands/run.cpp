@@ -9,6 +9,7 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/permit.hpp"
+#include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
 #include "commands/verbs.hpp"
@@ -119,9 +120,10 @@ class Run {
     lock::Renewal renewal(client_, lease, terms_, permit);
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
-    how.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
+    how.guard.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
     // A token that was there before us marks others than those below us.
-    if (ground.ours == Ours::taken) how.marker = "RLOCK_TOKEN=" + lease.token;
+    if (ground.ours == Ours::taken) how.guard.marker = "RLOCK_TOKEN=" + lease.token;
+    how.guard.title = "rlock-guard " + base::printable(options_.key);
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
@@ -129,7 +131,7 @@ class Run {
       if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
     };
     how.continued = [&] { renewal.check_now(); };
-    how.orphaned = [&] {
+    how.guard.orphaned = [&] {
       if (ground.ours == Ours::taken) give_back_orphan(lease.token);
     };
     how.ended_early = [&](bool revoked) {

@@ -9,117 +9,185 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
-#include <cstdlib>
-#include <optional>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.hpp"
 
 namespace rlock::process {
 namespace {
 
-std::string read_file(const std::string& path) {
-  base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+using base::BootClock;
+using base::Instant;
+
+// nullopt: errno says why.
+std::optional<std::string> read_file(const std::string& path) {
+  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
   std::string text;
   std::array<char, 4096> buffer{};
-  while (fd) {
+  while (true) {
     const auto n = ::read(fd.get(), buffer.data(), buffer.size());
-    if (n <= 0) break;
+    if (n < 0) return std::nullopt;
+    if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
-  return text;
 }
 
-// "PID (COMM) STATE PPID … STARTTIME …": COMM may hold anything, so fields count from the last ')'.
-std::optional<Process> read_process(pid_t pid) {
-  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const auto close = text.rfind(')');
-  if (close == std::string::npos || close + 2 >= text.size()) return std::nullopt;
-  std::string_view rest(text);
-  rest.remove_prefix(close + 2);
-  Process process{pid, 0, rest.front(), 0};
-  constexpr int parent_field = 4;
-  constexpr int start_field = 22;
-  for (int field = 3; !rest.empty() && field <= start_field; ++field) {
-    const auto word = rest.substr(0, rest.find(' '));
-    if (field == parent_field) std::from_chars(word.data(), word.data() + word.size(), process.parent);
-    if (field == start_field) std::from_chars(word.data(), word.data() + word.size(), process.start);
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+bool lacks_descriptors() { return errno == EMFILE || errno == ENFILE; }
+
+std::string directory_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
+
+std::optional<pid_t> to_pid(std::string_view word) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return pid;
+}
+
+// The numbers among the names in a directory; nullopt where it cannot be read.
+std::optional<std::vector<pid_t>> numbers_in(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+  if (!directory) return std::nullopt;
+  std::vector<pid_t> numbers;
+  while (const auto* entry = ::readdir(directory.get())) {
+    if (const auto number = to_pid(entry->d_name)) numbers.push_back(*number);
   }
-  return process;
+  return numbers;
 }
 
-enum class Marked { yes, no, vanished };
+// All processes; empty where /proc cannot be read, or is that of another namespace.
+std::vector<pid_t> all_processes() {
+  auto pids = numbers_in("/proc").value_or(std::vector<pid_t>{});
+  if (std::ranges::find(pids, ::getpid()) == pids.end()) pids.clear();
+  return pids;
+}
+
+constexpr const char* own_children = "/proc/thread-self/children";
+
+bool knows_children() { return ::access(own_children, R_OK) == 0; }
+
+void append_pids(std::string_view text, std::vector<pid_t>& pids) {
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    if (const auto pid = to_pid(word)) pids.push_back(*pid);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+}
+
+// The children of all its threads.
+Looked append_children(const Process& process, std::vector<pid_t>& children) {
+  const auto tasks = directory_of(process.pid) + "/task";
+  std::vector<pid_t> threads{process.pid};
+  if (process.threads > 1) {
+    auto listed = numbers_in(tasks);
+    if (!listed) return lacks_descriptors() ? Looked::blind : Looked::cut_short;
+    threads = std::move(*listed);
+  }
+  auto looked = Looked::complete;
+  for (const auto thread : threads) {
+    const auto text = read_file(tasks + "/" + std::to_string(thread) + "/children");
+    if (text) {
+      append_pids(*text, children);
+    } else if (lacks_descriptors()) {
+      return Looked::blind;
+    } else {
+      looked = Looked::cut_short;  // it has ended
+    }
+  }
+  return looked;
+}
+
+Looked look_through_children(std::span<const Process> roots, pid_t except, Instant until, const Found& found) {
+  std::vector<Process> parents(roots.begin(), roots.end());
+  std::unordered_set<pid_t> met;
+  for (const auto& root : roots) met.insert(root.pid);
+  std::vector<pid_t> children;
+  auto result = Looked::complete;
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    const auto parent = parents[i];
+    children.clear();
+    const auto looked = append_children(parent, children);
+    if (looked == Looked::blind) return looked;
+    if (looked != Looked::complete) result = looked;
+    if (children.empty()) continue;
+    // Still the same after the read? Then these were its own children, not those of a later process with its pid.
+    if (const auto now = read_process(parent.pid); !now || !(*now == parent)) {
+      result = Looked::cut_short;
+      continue;
+    }
+    for (const auto pid : children) {
+      if (BootClock::now() >= until) return Looked::cut_short;
+      if (pid == except || met.contains(pid)) continue;
+      errno = 0;
+      const auto child = read_process(pid);
+      if (!child && lacks_descriptors()) return Looked::blind;
+      if (!child || child->parent != parent.pid) {
+        result = Looked::cut_short;
+      } else if (!child->is_dead()) {
+        found(*child);
+        parents.push_back(*child);
+        met.insert(pid);
+      }
+    }
+  }
+  return result;
+}
+
+// unknown: its environment is empty, or cannot be read (any more, or right now, in an exec).
+enum class Marked { yes, no, unknown };
 
 Marked is_marked(pid_t pid, const std::string& variable) {
-  const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ");
-  std::string_view rest(environment);
+  const auto environment = read_file(directory_of(pid) + "/environ");
+  if (!environment || environment->empty()) return Marked::unknown;
+  std::string_view rest(*environment);
   while (!rest.empty()) {
     const auto entry = rest.substr(0, rest.find('\0'));
     if (entry == variable) return Marked::yes;
     rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
   }
-  if (!environment.empty()) return Marked::no;
-  const auto now = read_process(pid);
-  return now && !now->is_zombie() ? Marked::no : Marked::vanished;
+  return Marked::no;
 }
 
-struct Seen {
-  Process process;
-  bool is_root = false;
-};
+// Who was started last, as pids are handed out in turn; 0 where that cannot be told.
+pid_t newest_pid() {
+  const auto text = read_file("/proc/loadavg").value_or("");
+  std::string_view last(text);
+  if (last.ends_with('\n')) last.remove_suffix(1);
+  return to_pid(last.substr(last.rfind(' ') + 1)).value_or(0);
+}
 
 }  // namespace
 
-// A walk over all of /proc: /proc/PID/task/TID/children would be cheaper, but kernels may lack it and it may leave
-// entries out. The environment is read right behind the parent: between the two, a process could exit and take the
-// only trace of its children along.
-Descendants descendants_of(const Roots& roots, pid_t except) {
-  Descendants result;
-  std::vector<Seen> all;
-  DIR* directory = ::opendir("/proc");
-  if (directory == nullptr) return {{}, false, true};
-  bool saw_ourselves = false;
-  while (const auto* entry = ::readdir(directory)) {
-    const std::string_view name = entry->d_name;
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    errno = 0;
-    const auto process = read_process(pid);
-    if (!process) {
-      if (errno == EMFILE || errno == ENFILE) result.blind = true;
-      continue;
-    }
-    saw_ourselves = saw_ourselves || pid == ::getpid();
-    bool is_root = (roots.parent != 0 && process->parent == roots.parent) ||
-                   std::ranges::find(roots.known, *process) != roots.known.end();
-    if (!is_root && !roots.environment.empty() && !process->is_zombie()) {
-      const auto marked = is_marked(pid, roots.environment);
-      is_root = marked == Marked::yes;
-      if (marked == Marked::vanished) result.certain = false;
-    }
-    all.push_back({*process, is_root});
+// "PID (COMM) STATE PPID … STARTTIME …": COMM may hold anything, so fields count from the last ')'.
+std::optional<Process> read_process(pid_t pid) {
+  const auto text = read_file(directory_of(pid) + "/stat");
+  if (!text) return std::nullopt;
+  const auto close = text->rfind(')');
+  if (close == std::string::npos || close + 2 >= text->size()) return std::nullopt;
+  std::string_view rest(*text);
+  rest.remove_prefix(close + 2);
+  Process process;
+  process.pid = pid;
+  process.state = rest.front();
+  constexpr int parent_field = 4;
+  constexpr int threads_field = 20;
+  constexpr int start_field = 22;
+  for (int field = 3; !rest.empty() && field <= start_field; ++field) {
+    const auto word = rest.substr(0, rest.find(' '));
+    const auto read = [&](auto& number) { std::from_chars(word.data(), word.data() + word.size(), number); };
+    if (field == parent_field) read(process.parent);
+    if (field == threads_field) read(process.threads);
+    if (field == start_field) read(process.start);
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   }
-  ::closedir(directory);
-  result.blind = result.blind || !saw_ourselves;
+  return process;
+}
 
-  auto& found = result.living;
-  const auto add = [&](const Process& process) {
-    if (process.pid != except && std::ranges::find(found, process) == found.end()) found.push_back(process);
-  };
-  for (const auto& seen : all) {
-    if (seen.is_root) add(seen.process);
-  }
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto above = found[i].pid;
-    for (const auto& [process, is_root] : all) {
-      if (process.parent == above) add(process);
-    }
-  }
-  std::erase_if(found, [](const Process& process) { return process.is_zombie(); });
-  return result;
+bool is_alive(const Process& process) {
+  const auto now = read_process(process.pid);
+  return now && *now == process && !now->is_dead();
 }
 
 bool send_signal(const Process& process, int number) {
@@ -129,6 +197,76 @@ bool send_signal(const Process& process, int number) {
   const auto now = read_process(process.pid);
   if (!now || !(*now == process)) return false;
   return ::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0) == 0;
+}
+
+Looked look_below(std::span<const Process> roots, pid_t except, Instant until, const Found& found) {
+  return knows_children() ? look_through_children(roots, except, until, found)
+                          : look_everywhere(roots, except, until, found);
+}
+
+Looked look_everywhere(std::span<const Process> roots, pid_t except, Instant until, const Found& found) {
+  const auto pids = all_processes();
+  if (pids.empty()) return Looked::blind;
+  auto result = Looked::complete;
+  std::vector<Process> all;
+  for (const auto pid : pids) {
+    if (BootClock::now() >= until) {
+      result = Looked::cut_short;
+      break;
+    }
+    errno = 0;
+    const auto process = read_process(pid);
+    if (!process && lacks_descriptors()) return Looked::blind;
+    if (process) all.push_back(*process);
+  }
+  std::ranges::sort(all, {}, &Process::parent);
+  std::vector<Process> parents;
+  std::unordered_set<pid_t> met;
+  for (const auto& root : roots) {
+    if (std::ranges::find(all, root) == all.end()) continue;
+    parents.push_back(root);
+    met.insert(root.pid);
+  }
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    for (const auto& child : std::ranges::equal_range(all, pid_t{parents[i].pid}, {}, &Process::parent)) {
+      if (child.pid == except || child.is_dead() || !met.insert(child.pid).second) continue;
+      found(child);
+      parents.push_back(child);
+    }
+  }
+  return result;
+}
+
+// The kernel lists a thread's children one after the other, so that a list that changes meanwhile may be read with gaps.
+// Ours only grows at its end meanwhile. Orphans come to the main thread for as long as that lives.
+std::optional<bool> has_no_child(pid_t except) {
+  const auto text = read_file(own_children);
+  if (!text) return std::nullopt;
+  std::vector<pid_t> children;
+  append_pids(*text, children);
+  return std::ranges::all_of(children, [&](pid_t child) { return child == except; });
+}
+
+Looked MarkedSearch::round(Instant until, const Found& found) {
+  const auto newest = newest_pid();
+  auto pids = all_processes();
+  if (pids.empty()) return Looked::blind;
+  // Downwards from the newest, then from the highest: what is looked for began not long ago.
+  std::ranges::sort(pids, std::ranges::greater{});
+  const auto older = std::ranges::find_if(pids, [&](pid_t pid) { return pid <= newest; });
+  std::ranges::rotate(pids, older);
+  for (const auto pid : pids) {
+    if (seen_.contains(pid)) continue;
+    if (BootClock::now() >= until) return Looked::cut_short;
+    errno = 0;
+    const auto process = read_process(pid);
+    if (!process && lacks_descriptors()) return Looked::blind;
+    if (!process) continue;
+    const auto marked = process->start < since_ || process->is_dead() ? Marked::no : is_marked(pid, variable_);
+    if (marked != Marked::unknown) seen_.insert(pid);
+    if (marked == Marked::yes) found(*process);
+  }
+  return Looked::complete;
 }
 
 }  // namespace rlock::process

@@ -2,8 +2,13 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
+#include <unordered_set>
+
+#include "base/clock.hpp"
 
 namespace rlock::process {
 
@@ -12,33 +17,60 @@ struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
   char state = '?';
+  int threads = 0;
   unsigned long long start = 0;
 
-  bool is_zombie() const { return state == 'Z' || state == 'X'; }
+  /// Its first thread alone may be a zombie while others live on.
+  bool is_dead() const { return (state == 'Z' && threads <= 1) || state == 'X'; }
   bool operator==(const Process& other) const { return pid == other.pid && start == other.start; }
 };
 
-/// Whom a walk starts from.
-struct Roots {
-  pid_t parent = 0;            ///< all below this process, itself excluded; 0: none
-  std::vector<Process> known;  ///< these, as far as they still live, and all below them
-  std::string environment;     ///< "NAME=value": those started with it, and all below them; empty: none
-};
-
-/// What a walk found.
-struct Descendants {
-  std::vector<Process> living;  ///< no zombies among them
-  /// false where a process went away while it was looked at: its environment could not be read any more, and what it
-  /// has left behind may have been missed.
-  bool certain = true;
-  /// No /proc, that of another namespace, or no descriptor to look with: that nothing was found means nothing.
-  bool blind = false;
-};
-
-/// Who is below roots; `except` and all below it are left out.
-Descendants descendants_of(const Roots& roots, pid_t except);
+/// nullopt: there is none with this pid, or it cannot be looked at.
+std::optional<Process> read_process(pid_t pid);
+/// Whether it is still there, and not a zombie.
+bool is_alive(const Process& process);
 
 /// Sends through a pidfd to exactly that process: false, and nothing sent, when it is gone (R18).
 bool send_signal(const Process& process, int number);
+
+/// How a look round ended.
+enum class Looked {
+  complete,
+  cut_short,  ///< by time, or because something changed meanwhile: there may be more
+  blind,      ///< no /proc, that of another namespace, or no descriptor: that nothing was found means nothing
+};
+using Found = std::function<void(const Process&)>;
+
+/// Calls `found` once for each living process below `roots`, which are left out themselves, parents before their
+/// children, as soon as it is seen; `except` and all below it are left out too. Costs what those processes cost, however
+/// many others the machine has, where the kernel has /proc/PID/task/TID/children; elsewhere a walk over all of /proc.
+/// Ends at `until` at the latest.
+///
+/// A process that forks and exits meanwhile may be passed by. Where its children come to a root that is a subreaper, the
+/// next look finds them.
+Looked look_below(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
+/// The same by a walk over all of /proc, whatever the kernel has.
+Looked look_everywhere(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
+
+/// Whether this process has no child but `except`, zombies counted as children. To a subreaper this is proof that
+/// nothing lives below it, and one read: an orphan becomes its child in the same moment in which it loses its parent, and
+/// nobody else reaps. To be called by the thread that reaps. nullopt: it cannot be told here.
+std::optional<bool> has_no_child(pid_t except);
+
+/// Looks among all processes for those that were started with a variable in their environment. Each process is looked
+/// at once, the newest first, so that a second round costs little more than reading the list.
+class MarkedSearch {
+ public:
+  /// variable: "NAME=value". since: the start time before which none of them can have started.
+  MarkedSearch(std::string variable, unsigned long long since) : variable_(std::move(variable)), since_(since) {}
+
+  /// Calls `found` for each that is alive, and that no round before has found.
+  Looked round(base::Instant until, const Found& found);
+
+ private:
+  std::string variable_;
+  unsigned long long since_;
+  std::unordered_set<pid_t> seen_;
+};
 
 }  // namespace rlock::process

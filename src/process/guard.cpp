@@ -7,12 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "base/boot_timer.hpp"
 #include "base/poller.hpp"
+#include "base/title.hpp"
 #include "process/descendants.hpp"
 
 namespace rlock::process {
@@ -29,38 +34,44 @@ constexpr auto first_look = std::chrono::milliseconds(100);
 
 class Watch {
  public:
-  Watch(base::Permit& permit, pid_t rlock, int rlock_fd, std::string environment, AtEnd at_end)
-      : permit_(permit), rlock_(rlock), rlock_fd_(rlock_fd), at_end_(at_end) {
-    roots_.environment = std::move(environment);
+  Watch(base::Permit& permit, int rlock_fd, const Process& rlock, const std::optional<Process>& command,
+        const Orders& orders)
+      : permit_(permit), rlock_fd_(rlock_fd), rlock_{rlock}, orders_(orders) {
+    if (command) known_.push_back(*command);
+    if (command) since_ = command->start;
   }
 
   // Returns when rlock is dead: true when nothing of the command is left.
   bool keep() {
-    // Half the kill time is rlock's own to act in, half is the guard's.
-    bool fired = at_end_ == AtEnd::leave;
-    // A look costs a walk over /proc: a job that is over soon does without.
-    if (!rlock_is_gone(std::min(BootClock::now() + first_look, permit_.until() - permit_.kill_time() / 2))) {
-      watch(fired);
-    }
+    // A job that is over soon does without a look.
+    if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
     // The lock may go to another only when nobody is left who thinks that he has it.
-    if (permit_.over()) return true;
-    for (const auto& process : roots_.known) send_signal(process, SIGKILL);  // at once; the walk takes its time
-    return kill_all(roots_);
+    return permit_.over() || kill_orphans();
   }
 
  private:
+  // Half the kill time is rlock's own to act in, half is the guard's.
+  Instant act_at() const { return permit_.until() - permit_.kill_time() / 2; }
+
   // Returns when rlock is dead.
-  void watch(bool fired) {
+  void watch() {
+    bool fired = orders_.at_end == AtEnd::leave;
     while (true) {
-      roots_.known = descendants_of({rlock_, {}, {}}, ::getpid()).living;
-      const auto act_at = fired ? base::never : permit_.until() - permit_.kill_time() / 2;
-      if (rlock_is_gone(act_at)) break;
-      if (!fired && !permit_.over() && BootClock::now() >= permit_.until() - permit_.kill_time() / 2) {
+      look_round(fired ? base::never : act_at());
+      if (rlock_is_gone(fired ? base::never : act_at())) return;
+      if (!fired && !permit_.over() && BootClock::now() >= act_at()) {
         permit_.enforce();
-        kill_all({rlock_, roots_.known, {}});
+        kill_below();
         fired = true;
       }
     }
+  }
+
+  void look_round(Instant until) {
+    std::vector<Process> seen;
+    const auto looked = look_below(rlock_, ::getpid(), until, [&](const Process& process) { seen.push_back(process); });
+    if (looked == Looked::complete) known_.clear();
+    std::ranges::move(seen, std::back_inserter(known_));
   }
 
   bool rlock_is_gone(Instant until) {
@@ -70,32 +81,81 @@ class Watch {
     return (fds[0].revents & POLLIN) != 0;
   }
 
-  static bool kill_all(const Roots& roots) {
-    base::PlainPoller plain;
+  // rlock lives, frozen or late: whoever loses its parent comes to rlock, so nobody gets lost while we kill.
+  void kill_below() {
+    kill_known();
     const auto give_up = BootClock::now() + hopeless_after;
-    // A process that forks and exits while we walk may be passed by: one empty walk proves nothing.
+    // A process that forks and exits while we look may be passed by: one empty look proves nothing.
+    for (int empty = 0; empty < sure_after && BootClock::now() < give_up;) {
+      bool any = false;
+      const auto looked = look_below(rlock_, ::getpid(), give_up, [&](const Process& process) {
+        any = true;
+        send_signal(process, SIGKILL);
+        if (std::ranges::find(known_, process) == known_.end()) known_.push_back(process);
+      });
+      empty = !any && looked == Looked::complete ? empty + 1 : 0;
+      pause();
+    }
+  }
+
+  // rlock is dead: its orphans are the children of somebody else now. Those of whom we do not know are found by their
+  // environment.
+  bool kill_orphans() {
+    const auto give_up = BootClock::now() + hopeless_after;
+    kill_known();
+    kill_families(known_, give_up);
+    MarkedSearch search(orders_.marker, since_);
     for (int empty = 0; empty < sure_after;) {
-      const auto left = descendants_of(roots, ::getpid());
-      empty = left.living.empty() && left.certain && !left.blind ? empty + 1 : 0;
-      if (BootClock::now() >= give_up) return left.living.empty() && !left.blind;
-      for (const auto& process : left.living) send_signal(process, SIGKILL);
-      plain.wait({}, BootClock::now() + std::chrono::milliseconds(1));
+      bool any = false;
+      auto looked = Looked::complete;
+      if (!orders_.marker.empty()) {
+        looked = search.round(give_up, [&](const Process& process) {
+          any = true;
+          kill_families({process}, give_up);
+        });
+      }
+      std::erase_if(known_, [](const Process& process) { return !is_alive(process); });
+      kill_known();
+      empty = !any && known_.empty() && looked == Looked::complete ? empty + 1 : 0;
+      if (BootClock::now() >= give_up) return known_.empty() && looked != Looked::blind;
+      pause();
     }
     return true;
   }
 
+  void kill_known() {
+    for (const auto& process : known_) send_signal(process, SIGKILL);
+  }
+
+  // Kills these and all below them. They are stopped first: who is stopped starts nobody, and keeps its children, so that
+  // they can be found.
+  void kill_families(std::vector<Process> family, Instant until) {
+    const auto parents = family;
+    for (const auto& process : parents) send_signal(process, SIGSTOP);
+    look_below(parents, ::getpid(), until, [&](const Process& process) {
+      send_signal(process, SIGSTOP);
+      family.push_back(process);
+    });
+    for (const auto& process : family) {
+      send_signal(process, SIGKILL);
+      if (std::ranges::find(known_, process) == known_.end()) known_.push_back(process);
+    }
+  }
+
+  static void pause() { base::PlainPoller().wait({}, BootClock::now() + std::chrono::milliseconds(1)); }
+
   base::Permit& permit_;
-  pid_t rlock_;
   int rlock_fd_;
-  AtEnd at_end_;
-  Roots roots_;
+  std::array<Process, 1> rlock_;
+  const Orders& orders_;
+  std::vector<Process> known_;    // below rlock, when last looked
+  unsigned long long since_ = 0;  // before that start time nothing of the command began
   base::BootTimer timer_;
 };
 
 }  // namespace
 
-base::Result<Guard> Guard::start(base::Permit& permit, std::string environment, AtEnd at_end,
-                                 const std::function<void()>& orphaned) {
+base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orders& orders) {
   const pid_t rlock = ::getpid();
   const base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, rlock, 0)));
   if (!rlock_fd) return base::fail_errno(base::ErrorCode::internal, "pidfd_open");
@@ -105,6 +165,7 @@ base::Result<Guard> Guard::start(base::Permit& permit, std::string environment, 
 
   ::setsid();
   ::prctl(PR_SET_NAME, comm);
+  base::set_title(orders.title);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   sigset_t all;
   sigfillset(&all);
@@ -116,7 +177,10 @@ base::Result<Guard> Guard::start(base::Permit& permit, std::string environment, 
   const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
   ::close_range(4, ~0U, 0);
 
-  if (Watch(permit, rlock, kept, std::move(environment), at_end).keep()) orphaned();
+  // Whatever has this pid now: below rlock, or none of ours.
+  auto first = read_process(command);
+  if (first && first->parent != rlock) first.reset();
+  if (Watch(permit, kept, read_process(rlock).value_or(Process{.pid = rlock}), first, orders).keep()) orders.orphaned();
   ::_exit(0);
 }
 

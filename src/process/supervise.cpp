@@ -1,10 +1,12 @@
 #include "process/supervise.hpp"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "base/boot_timer.hpp"
 #include "base/log.hpp"
@@ -51,8 +53,8 @@ class Supervisor {
       how_.ended_early(false);
     }
     if (!ending_.left_behind) permit_.end();
-    ending_.guard = guard_;
-    return ending_;
+    ending_.guard = std::move(guard_);
+    return std::move(ending_);
   }
 
  private:
@@ -61,6 +63,7 @@ class Supervisor {
     int status = 0;
     while (true) {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+      childless_ = pid < 0;
       if (pid <= 0) break;
       if (pid == child_) {
         reaped_ = true;
@@ -76,9 +79,9 @@ class Supervisor {
   void start_guard() {
     // Whoever keeps killing it will not keep us busy: after these, the command goes on without.
     if (guards_++ >= 5) return;
-    auto guard = Guard::start(permit_, how_.marker, how_.at_end, how_.orphaned);
+    auto guard = Guard::start(permit_, child_, how_.guard);
     if (guard) {
-      guard_ = *guard;
+      guard_ = std::move(*guard);
     } else {
       base::log_error("no guard: " + guard.error().message);
     }
@@ -98,42 +101,62 @@ class Supervisor {
     told_ = true;
     const bool revoked = permit_.revoked();
     ending_.stopped = true;
-    if (how_.at_end == AtEnd::kill) {
+    if (how_.guard.at_end == AtEnd::kill) {
       stopping_ = true;
       kill_at_ = std::min(permit_.kill_at(), BootClock::now() + permit_.grace());
-      const auto all = below().living;
-      signal_all(all, how_.stop_signal);
-      signal_all(all, SIGCONT);
+      // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole grace:
+      // where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
+      look_below(self(), guard_pid(), BootClock::now() + (kill_at_ - BootClock::now()) / 2,
+                 [&](const Process& process) { known_.push_back(process); });
+      signal_child(how_.stop_signal);
+      signal_child(SIGCONT);
+      for (const auto& process : known_) {
+        if (process.pid == child_) continue;
+        send_signal(process, how_.stop_signal);
+        send_signal(process, SIGCONT);
+      }
     }
     // After the deed: nothing may come between the end of the permit and the signal.
     how_.ended_early(revoked);
   }
 
-  Descendants below() const { return descendants_of({::getpid(), {}, {}}, guard_ ? guard_->pid() : 0); }
+  static std::array<Process, 1> self() { return {read_process(::getpid()).value_or(Process{.pid = ::getpid()})}; }
+  pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
 
-  void signal_all(const std::vector<Process>& all, int number) {
-    bool reached = reaped_;
-    for (const auto& process : all) {
-      const bool sent = send_signal(process, number);
-      reached = reached || (sent && process.pid == child_);
-    }
-    // Without /proc, or a descriptor left to look into it, there is the command at least: ours until it is reaped.
-    if (!reached) ::kill(child_, number);
+  // Ours until it is reaped: nobody else can have its pid.
+  void signal_child(int number) {
+    if (!reaped_) ::kill(child_, number);
   }
 
   // true when nothing is left, or nothing more can be done.
   bool stop_all() {
     if (!stopping_) return false;
-    const auto left = below();
-    if (left.living.empty() && !left.blind && reaped_) return true;
+    if (nothing_left()) return true;
     if (BootClock::now() < kill_at_) return false;
-    signal_all(left.living, SIGKILL);
-    if (hopeless_at_ == Instant{}) hopeless_at_ = BootClock::now() + hopeless_after;
+    if (hopeless_at_ == Instant{}) {
+      hopeless_at_ = BootClock::now() + hopeless_after;
+      // At once; to look for the rest comes after.
+      signal_child(SIGKILL);
+      for (const auto& process : known_) send_signal(process, SIGKILL);
+    }
+    const auto looked = look_below(self(), guard_pid(), hopeless_at_,
+                                   [](const Process& process) { send_signal(process, SIGKILL); });
     if (BootClock::now() < hopeless_at_) return false;
     ending_.left_behind = true;
-    base::log_error(left.blind ? "what the command has started may live on: no descriptor or no /proc to look for it"
-                               : "the command could not be killed; it is stuck in the kernel");
+    base::log_error(looked == Looked::blind
+                        ? "what the command has started may live on: no descriptor or no /proc to look for it"
+                        : "the command could not be killed; it is stuck in the kernel");
     return true;
+  }
+
+  // What has lost its parent is our child, and waitpid has just reaped all that are dead.
+  bool nothing_left() {
+    if (!reaped_ || childless_) return reaped_;
+    if (const auto none = has_no_child(guard_pid())) return *none;
+    bool any = false;
+    const auto until = std::max(kill_at_, BootClock::now() + kill_round);
+    const auto looked = look_below(self(), guard_pid(), until, [&](const Process&) { any = true; });
+    return !any && looked == Looked::complete;
   }
 
   void await_event() {
@@ -150,11 +173,13 @@ class Supervisor {
   const Supervision& how_;
   std::optional<Guard> guard_;
   int guards_ = 0;
+  std::vector<Process> known_;  // below us when the permit ended
   base::BootTimer timer_;
   Ending ending_;
   Instant kill_at_{};
   Instant hopeless_at_{};  // set with the first SIGKILL
   bool reaped_ = false;
+  bool childless_ = false;  // waitpid said so, when last asked
   bool told_ = false;      // the permit's end has been acted on
   bool stopping_ = false;  // everything below us has to go
 };

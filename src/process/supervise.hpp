@@ -23,11 +23,9 @@ struct Ending {
 
 struct Supervision {
   int stop_signal = SIGTERM;                      ///< what asks the command to end when its permit does
-  AtEnd at_end = AtEnd::kill;                     ///< leave: say that the permit ended, and let the command run
-  std::string marker;                             ///< for the guard; see Guard::start
+  Orders guard;                                   ///< at_end is for the supervisor too: leave the command, or kill it
   std::function<void()> outlived;                 ///< the command has outlived its first milliseconds
   std::function<void()> continued;                ///< we were stopped, for nobody knows how long
-  std::function<void()> orphaned;                 ///< runs in the guard when rlock died; see Guard
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
 };
 
