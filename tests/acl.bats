@@ -151,3 +151,77 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   expect_error 77 ACL rlock acquire --prefix other: "$key"
   [ "$(redis exists "other:$key")" = 0 ]
 }
+
+# team NAME: the user NAME, with the rule that the README prints for app1. Leaves the URL in RLOCK_SERVER.
+team() {
+  local rule common=${acl/'~rlock:* resetchannels &rlock:w:* '/}
+  [ "$common" != "$acl" ]
+  rule=$(sed -n 's/^    \(~app1:.*\)$/\1/p' "$BATS_TEST_DIRNAME/../README.md")
+  [ -n "$rule" ]
+  # shellcheck disable=SC2086 # words
+  redis acl setuser "$1" reset '>p' $common ${rule//app1/$1}
+}
+as() {
+  local name=$1
+  shift
+  RLOCK_SERVER=unix://$name:p@$sock RLOCK_PREFIX=$name: "$@"
+}
+# out_of_reach WHAT COMMAND...: the server lets app2 carry the command out, but not on that key or channel.
+out_of_reach() {
+  local what=$1
+  shift
+  run redis --user app2 --pass p --no-auth-warning "$@"
+  [[ $output == *"No permissions to access a $what"* || $output == *"NOPERM"*"$what"* ]] || {
+    printf '%s: %s\n' "$*" "$output" >&2
+    return 1
+  }
+}
+
+@test "two teams with the rule of the README share a server, and neither can touch what is the other's" {
+  local name lock token side touched=0
+  redis flushall
+  team app1
+  team app2
+  redis acl log reset
+  for name in app1 app2; do
+    for lock in "$key" "a{b}$key"; do
+      token=$(as "$name" rlock acquire "$lock")
+      as "$name" rlock renew "$lock" "$token"
+      as "$name" rlock run "$lock" -- touch "$name-ran" 3>&- &
+      side=":{$name:$lock}"
+      [ "$lock" = "$key" ] || side="::$name:$lock"
+      until_true 10 test_waits "rlock:q$side"
+      as "$name" rlock status --json >list
+      [ "$(jq -r '[.locks[].key] | sort | last' list)" = "$lock" ]
+      as "$name" rlock release "$lock" "$token"
+      wait "$!"
+      [ -e "$name-ran" ]
+      rm "$name-ran"
+    done
+  done
+  nothing_denied
+
+  # A lock that is held, and one that waits, so that every key there is exists.
+  for lock in "$key" "a{b}$key"; do
+    token=$(as app1 rlock acquire "$lock")
+    as app1 rlock run "$lock" -- true 3>&- &
+    side=":{app1:$lock}"
+    [ "$lock" = "$key" ] || side="::app1:$lock"
+    until_true 10 test_waits "rlock:q$side"
+    out_of_reach channel publish "rlock:w$side:token" g
+    out_of_reach channel subscribe "rlock:w$side:token"
+    RLOCK_PREFIX=app1: RLOCK_SERVER=unix://app2:p@$sock expect_error 77 ACL rlock acquire -n "$lock"
+    RLOCK_PREFIX=app1: RLOCK_SERVER=unix://app2:p@$sock expect_error 77 ACL rlock release --force "$lock"
+    RLOCK_PREFIX=app1: RLOCK_SERVER=unix://app2:p@$sock expect_error 77 ACL rlock status "$lock"
+  done
+  redis --scan | grep app1: >names
+  for side in q i f t; do grep -q "^rlock:$side:" names; done
+  while read -r name; do
+    out_of_reach key get "$name"
+    out_of_reach key del "$name"
+    out_of_reach key eval "return redis.call('del', KEYS[1])" 1 "$name"
+    touched=$((touched + 1))
+  done <names
+  [ "$touched" -ge 8 ]
+}
+test_waits() { [ "$(redis zcard "$1")" = 1 ]; }
