@@ -20,6 +20,7 @@ script() {
 enter() { script enter "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
 leave() { script leave "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
+check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
 
 channel() { echo "rlock:w:{rlock:$key}:$1"; }
@@ -349,6 +350,24 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   [ "$(redis pttl "$lock")" -gt 30000 ]
   redis del "$info"
   is "$(renew a)" 1 0
+}
+
+@test "check returns the fence and the record of the holder's token, 0 for another's lock, -1 for nobody's; it writes nothing" {
+  is "$(check a)" -1
+  enter a 20000
+  setup_names
+  redis pexpire "$lock" 10000
+  redis config resetstat
+  is "$(check a)" 1 "$(redis get "$fence")" "s * $(redis get "$fence") 7 host ann *"
+  [ "$(redis pttl "$lock")" -le 10000 ]
+  redis info commandstats | sed 's/:.*//' >called
+  run -1 grep -x 'cmdstat_\(set\|pexpire\|hset\|del\|zadd\|publish\)' called
+  redis del "$info"
+  is "$(check a)" 1 0 ''
+  is "$(check b)" 0
+  redis del "$lock"
+  redis hset "$lock" field value
+  is "$(check a)" 0
 }
 
 @test "renew of another's lock returns 0, of nobody's -1" {

@@ -10,7 +10,7 @@ Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds grace, std::
   auto wake = RLOCK_TRY(Event::open());
   void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return fail_errno(ErrorCode::internal, "mmap");
-  auto* shared = new (memory) Shared{until.time_since_epoch().count(), false, false};
+  auto* shared = new (memory) Shared{until.time_since_epoch().count(), Loss::none, false};
   return Permit(shared, std::move(wake), grace, kill_time);
 }
 
@@ -25,7 +25,7 @@ Permit::~Permit() {
 }
 
 Instant Permit::until() const { return Instant(Instant::duration(shared_->until.load())); }
-bool Permit::revoked() const { return shared_->revoked; }
+Permit::Loss Permit::loss() const { return shared_->loss; }
 bool Permit::over() const { return shared_->over; }
 
 void Permit::extend(Instant until) {
@@ -35,12 +35,17 @@ void Permit::extend(Instant until) {
   }
 }
 
-void Permit::revoke() {
-  shared_->revoked = true;
+void Permit::raise(Loss loss) {
+  auto current = shared_->loss.load();
+  while (current < loss && !shared_->loss.compare_exchange_weak(current, loss)) {
+  }
+}
+
+void Permit::revoke(Loss loss) {
+  raise(loss);
   wake_.raise();
 }
 
-void Permit::enforce() { shared_->revoked = true; }
 void Permit::end() { shared_->over = true; }
 
 }  // namespace rlock::base

@@ -17,6 +17,14 @@ namespace rlock::base {
 ///          run          |  TERM, grace   |  KILL, reap      |  the server may give the lock away
 class Permit {
  public:
+  /// Why it ended before its time, the milder ones first.
+  enum class Loss {
+    none,
+    enforced,  ///< the guard had to act: it is over whatever rlock finds when it goes on
+    gone,      ///< the lock is not ours any more
+    taken,     ///< and somebody else has it, who may be running: no grace for the command
+  };
+
   /// grace: between TERM and KILL. kill_time: what killing and reaping may take.
   static Result<Permit> open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time);
   Permit(Permit&& other) noexcept;
@@ -29,31 +37,35 @@ class Permit {
   std::chrono::nanoseconds grace() const { return grace_; }
   std::chrono::nanoseconds kill_time() const { return kill_time_; }
 
-  bool revoked() const;
+  Loss loss() const;
+  bool revoked() const { return loss() != Loss::none; }
   /// Whether COMMAND has ended, so that nothing is left to kill.
   bool over() const;
 
   /// Never moves the end back.
   void extend(Instant until);
-  /// The lock is known to be lost. Makes wake_fd readable.
-  void revoke();
+  /// The lock is known to be lost, for this reason or a worse one. Makes wake_fd readable.
+  void revoke(Loss loss);
   void end();
-  /// From the guard: it had to act, so the permit is over whatever rlock finds when it goes on.
-  void enforce();
+  /// From the guard. Wakes nobody.
+  void enforce() { raise(Loss::enforced); }
 
-  /// Readable once revoked.
+  /// Readable from each revoke() until heard().
   int wake_fd() const { return wake_.fd(); }
+  void heard() const { wake_.clear(); }
 
  private:
   struct Shared {
     std::atomic<Instant::rep> until;
-    std::atomic<bool> revoked;
+    std::atomic<Loss> loss;
     std::atomic<bool> over;
     // A lock inside an atomic would be a lock of each process for itself.
-    static_assert(decltype(until)::is_always_lock_free && decltype(over)::is_always_lock_free);
+    static_assert(decltype(until)::is_always_lock_free && decltype(loss)::is_always_lock_free &&
+                  decltype(over)::is_always_lock_free);
   };
   Permit(Shared* shared, Event wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
       : shared_(shared), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
+  void raise(Loss loss);
 
   Shared* shared_;
   Event wake_;

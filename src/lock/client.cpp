@@ -119,6 +119,18 @@ Result<Renewed> Client::renew(const std::string& token, base::Duration ttl, Inst
   return Renewed{integer_at(*reply, 0) == 0 ? RenewOutcome::not_owner : RenewOutcome::absent};
 }
 
+Result<Checked> Client::check(const std::string& token, Instant until, base::Poller& poller) {
+  using Holder = Checked::Holder;
+  auto reply = run(check_script, token, {token}, until, poller);
+  if (!reply) return std::unexpected(reply.error());
+  const auto& items = reply->items;
+  if (items.size() == 3 && integer_at(*reply, 0) == 1) {
+    return Checked{Holder::us, static_cast<std::uint64_t>(integer_at(*reply, 1)), Record::decode(items[2].text)};
+  }
+  if (items.size() != 1) return nonsense();
+  return Checked{integer_at(*reply, 0) == 0 ? Holder::other : Holder::nobody, 0, std::nullopt};
+}
+
 Result<Released> Client::leave(const std::string& token, base::Duration ttl, Force force, Instant until,
                                base::Poller& poller) {
   const auto spent = std::to_string(std::max(ttl, least_spent).count());

@@ -47,6 +47,14 @@ struct Released {
   std::optional<Record> holder;  ///< who held it
 };
 
+/// What check found: who holds the lock.
+struct Checked {
+  enum class Holder { us, other, nobody };
+  Holder holder = Holder::nobody;
+  std::uint64_t fence = 0;       ///< of ours; 0 where no record of it is left
+  std::optional<Record> record;  ///< of ours, where one is left
+};
+
 /// One lock as inspect sees it.
 struct Inspection {
   enum class State { free, held, foreign };
@@ -79,6 +87,9 @@ class Client {
                                          const Who& who, base::Instant until, base::Poller& poller);
 
   base::Result<Renewed> renew(const std::string& token, base::Duration ttl, base::Instant until, base::Poller& poller);
+
+  /// Whether the token holds the lock. Writes nothing, so that nobody is told of a change.
+  base::Result<Checked> check(const std::string& token, base::Instant until, base::Poller& poller);
 
   /// The token is void afterwards for `ttl` at least: a late enter of it cannot bring the lease back.
   base::Result<Released> leave(const std::string& token, base::Duration ttl, Force force, base::Instant until,

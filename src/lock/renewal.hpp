@@ -3,7 +3,7 @@
 #include <string>
 #include <thread>
 
-#include "base/fd.hpp"
+#include "base/event.hpp"
 #include "base/permit.hpp"
 #include "lock/client.hpp"
 #include "lock/lease.hpp"
@@ -12,7 +12,8 @@ namespace rlock::lock {
 
 /// Keeps a lease alive from a thread of its own, the only one that talks to the server while the command
 /// runs. It extends the permit with each renewal and revokes it when the server says that the token is
-/// not the holder's. "No answer" is not lost: it tries again until the supervisor acts on the permit.
+/// not the holder's. "No answer" is not lost: it tries again until the supervisor acts on the permit. When the server
+/// tells that the lock was touched, it looks and does not renew: others may renew under the same token.
 class Renewal {
  public:
   Renewal(Client& client, Lease lease, LeaseTerms terms, base::Permit& permit)
@@ -32,16 +33,21 @@ class Renewal {
  private:
   class StopPoller;
   enum class Went { on, over };
+  enum class Woken { to_renew, to_check, to_stop };
   void keep_alive();
-  Went renew_once(StopPoller& poller, base::Instant& next);
-  Went sleep(StopPoller& poller, base::Instant until);
+  Woken sleep(StopPoller& poller, base::Instant until);
+  Went renew_once(StopPoller& poller);
+  Went check_once(StopPoller& poller);
+  Went judge(Checked::Holder holder, std::uint64_t fence);
+  base::Instant one_try() const;
 
   Client& client_;
   Lease lease_;
   LeaseTerms terms_;
   base::Permit& permit_;
-  base::Fd stop_;
-  base::Fd nudge_;
+  base::Event stop_;
+  base::Event nudge_;
+  base::Instant next_{};  ///< when to renew
   bool watching_ = false;
   std::thread thread_;
 };

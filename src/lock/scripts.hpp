@@ -14,6 +14,7 @@ struct Script {
 extern const Script enter_script;
 extern const Script leave_script;
 extern const Script renew_script;
+extern const Script check_script;
 extern const Script inspect_script;
 
 }  // namespace rlock::lock

@@ -84,7 +84,7 @@ TEST(Permit, ARevocationCanBeWaitedFor) {
   pollfd ready{permit->wake_fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&ready, 1, 0), 0);
   EXPECT_FALSE(permit->revoked());
-  permit->revoke();
+  permit->revoke(base::Permit::Loss::gone);
   EXPECT_EQ(::poll(&ready, 1, 0), 1);
   EXPECT_TRUE(permit->revoked());
 }

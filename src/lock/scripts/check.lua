@@ -1,0 +1,15 @@
+-- check: does token hold the lock? Writes nothing: two who renew under one token and are told of each change of the lock
+-- would wake each other without end if they answered with a renewal.
+--
+-- ARGV[1] token
+--
+-- Returns {1, fence, record}   it does; fence 0 and record '' when no record of it is left
+--         {0}                  somebody else holds it
+--         {-1}                 nobody holds it
+
+local token = ARGV[1]
+
+local holder = holder_of_lock()
+if holder ~= token then return {holder and 0 or -1} end
+local _, _, _, fence = record_of(token)
+return {1, fence or 0, redis.call('HGET', info, token) or ''}
