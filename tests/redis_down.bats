@@ -12,6 +12,7 @@ teardown_file() { stop_servers; }
 every_verb() {
   local text=$1
   shift
+  set -- --connect-timeout 100ms "$@"
   expect_error 69 "$text" in_time rlock run "$@" "$key" -- touch ran
   expect_error 69 "$text" in_time rlock run "$@" -n -E 9 "$key" -- touch ran
   expect_error 69 "$text" in_time rlock run "$@" -w 200ms "$key" -- touch ran
@@ -41,16 +42,16 @@ fake() {
 @test "nothing listens on a TCP port" {
   export RLOCK_SERVER=redis://127.0.0.1:$PORT/3
   every_verb "cannot connect to redis://127.0.0.1:$PORT/3: Connection refused"
-  RLOCK_SERVER="redis://[::1]:$PORT" expect_error 69 "redis://[::1]:$PORT" rlock status
+  RLOCK_SERVER="redis://[::1]:$PORT" expect_error 69 "redis://[::1]:$PORT" rlock status --connect-timeout 100ms
 }
 
 @test "there is no such socket, or nobody behind it" {
   export RLOCK_SERVER=unix:///nonexistent/socket
   every_verb 'cannot connect to unix:///nonexistent/socket: No such file'
   python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("dead")'
-  RLOCK_SERVER=unix://$PWD/dead expect_error 69 "$PWD/dead: Connection refused" rlock status
+  RLOCK_SERVER=unix://$PWD/dead expect_error 69 "$PWD/dead: Connection refused" rlock status --connect-timeout 100ms
   touch plain
-  RLOCK_SERVER=unix://$PWD/plain expect_error 69 "$PWD/plain" rlock status
+  RLOCK_SERVER=unix://$PWD/plain expect_error 69 "$PWD/plain" rlock status --connect-timeout 100ms
 }
 
 @test "a name that nobody knows" {
@@ -63,19 +64,19 @@ fake() {
   if (exec 5<>/dev/tcp/127.0.0.1/6379) 2>/dev/null; then skip 'a server listens on the default port'; fi
   unset RLOCK_SERVER
   every_verb 'redis://127.0.0.1:6379'
-  expect_error 69 RLOCK_SERVER rlock status
-  expect_error 69 '--server local' rlock status
+  expect_error 69 RLOCK_SERVER rlock status --connect-timeout 100ms
+  expect_error 69 '--server local' rlock status --connect-timeout 100ms
 }
 
 @test "where something was configured, the message does not guess" {
   local file=$PWD/conf
-  run --separate-stderr -69 rlock status --server redis://127.0.0.1:$PORT
+  run --separate-stderr -69 rlock status --connect-timeout 100ms --server redis://127.0.0.1:$PORT
   [[ $stderr != *local* && $stderr != *RLOCK_SERVER* ]]
-  RLOCK_SERVER=redis://127.0.0.1:$PORT run --separate-stderr -69 rlock status
+  RLOCK_SERVER=redis://127.0.0.1:$PORT run --separate-stderr -69 rlock status --connect-timeout 100ms
   [[ $stderr != *local* && $stderr != *RLOCK_SERVER* ]]
   unset RLOCK_SERVER
   echo "server = redis://127.0.0.1:$PORT" >"$file"
-  run --separate-stderr -69 rlock status --config "$file"
+  run --separate-stderr -69 rlock status --connect-timeout 100ms --config "$file"
   [[ $stderr != *local* && $stderr != *RLOCK_SERVER* ]]
 }
 
@@ -91,19 +92,19 @@ fake() {
 
 @test "a server that stops in the midst of an answer" {
   fake half
-  every_verb "$PWD/fake" --connect-timeout 100ms
+  every_verb "$PWD/fake"
 }
 
 @test "a server that accepts and says nothing" {
   fake silent
-  every_verb "no answer from unix://$PWD/fake" --connect-timeout 100ms
+  every_verb "no answer from unix://$PWD/fake"
 }
 
 @test "an answer that drips for ever" {
   background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
     --reply endless --drip 20 >fake.log
   until_true 10 grep -q ready fake.log
-  RLOCK_SERVER=unix://$PWD/fake every_verb "no answer from unix://$PWD/fake" --connect-timeout 100ms
+  RLOCK_SERVER=unix://$PWD/fake every_verb "no answer from unix://$PWD/fake"
 }
 
 @test "a server that is frozen" {
@@ -111,7 +112,7 @@ fake() {
   start_server frozen
   export RLOCK_SERVER=$url
   kill -STOP "$(server_pid frozen)"
-  every_verb "no answer from $url" --connect-timeout 100ms
+  every_verb "no answer from $url"
 }
 
 @test "a server whose backlog is full" {

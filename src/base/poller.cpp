@@ -1,5 +1,6 @@
 #include "base/poller.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace rlock::base {
@@ -15,6 +16,17 @@ Readiness PlainPoller::wait(std::span<pollfd> fds, Instant until) {
     if (n > 0) return Readiness::ready;
     if (BootClock::now() >= until) return Readiness::timed_out;
   }
+}
+
+Readiness Reprieve::wait(std::span<pollfd> fds, Instant until) {
+  if (!end_) {
+    const auto readiness = inner_.wait(fds, until);
+    if (readiness != Readiness::interrupted) return readiness;
+    end_ = BootClock::now() + std::chrono::milliseconds(500);
+  }
+  PlainPoller plain;
+  const auto readiness = plain.wait(fds, std::min(until, *end_));
+  return readiness == Readiness::timed_out && *end_ < until ? Readiness::interrupted : readiness;
 }
 
 }  // namespace rlock::base

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <optional>
 #include <span>
 
 #include "base/clock.hpp"
@@ -25,6 +26,18 @@ class Poller {
 class PlainPoller final : public Poller {
  public:
   Readiness wait(std::span<pollfd> fds, Instant until) override;
+};
+
+/// Waits as `inner` does, but is broken off only half a second after `inner` was: what it takes to undo something, by
+/// one who was told to go.
+class Reprieve final : public Poller {
+ public:
+  explicit Reprieve(Poller& inner) : inner_(inner) {}
+  Readiness wait(std::span<pollfd> fds, Instant until) override;
+
+ private:
+  Poller& inner_;
+  std::optional<Instant> end_;  ///< once `inner` was broken off
 };
 
 /// ppoll with `until` as a timeout, EINTR taken for "look again". Returns the number of ready fds, 0 when

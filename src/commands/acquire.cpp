@@ -43,8 +43,11 @@ int acquire(const Options& options) {
 
   // A token that nobody has read cannot be released by anybody.
   const auto why = std::strerror(errno);
-  base::PlainPoller plain;
-  (void)client->leave((*lease)->token, options.ttl, lock::Force::no, base::never, plain);
+  base::Reprieve reprieve(signals);
+  const auto limit = base::BootClock::now() + options.connect_timeout;
+  (void)redis::until_served(limit, reprieve, [&](base::Instant until) {
+    return client->leave((*lease)->token, options.ttl, lock::Force::no, until, reprieve);
+  });
   base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
   return base::exit_internal;
 }

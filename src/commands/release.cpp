@@ -12,8 +12,20 @@ int release(const Options& options) {
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  auto released = client->leave(*token, options.ttl, force, base::never, signals);
+  const auto limit = base::BootClock::now() + options.connect_timeout;
+  bool unheard = false;
+  auto released = redis::until_served(limit, signals, [&](base::Instant until) {
+    const auto before = client->session().sent_at();
+    auto answer = client->leave(*token, options.ttl, force, until, signals);
+    const bool sent = client->session().sent_at() != before;
+    if (!answer && answer.error().code == base::ErrorCode::unreachable && sent) unheard = true;
+    return answer;
+  });
   if (!released) return report(released.error(), options, &signals);
+  if (unheard && released->outcome != lock::ReleaseOutcome::released) {
+    base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
+    return base::exit_success;
+  }
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:
       if (options.force) {

@@ -11,7 +11,9 @@ int renew(const Options& options) {
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  auto renewed = client->renew(*token, options.ttl, base::never, signals);
+  auto renewed =
+      redis::until_served(base::BootClock::now() + options.connect_timeout, signals,
+                          [&](base::Instant until) { return client->renew(*token, options.ttl, until, signals); });
   if (!renewed) return report(renewed.error(), options, &signals);
   if (renewed->outcome == lock::RenewOutcome::renewed) return base::exit_success;
   const bool absent = renewed->outcome == lock::RenewOutcome::absent;

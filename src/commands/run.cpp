@@ -27,10 +27,11 @@ using base::Result;
 
 namespace {
 
-// How long giving back may take once the command has ended; after it the lease runs out by itself.
-constexpr base::Duration leave_limit = 2s;
-// The same for the guard, after a death: the lock shall be free within a second.
-constexpr base::Duration orphan_limit = 900ms;
+// How long a release may hold up our caller once the command has ended; from then on the guard goes on with it.
+constexpr base::Duration release_limit = 2s;
+// One try of it, and of the guard's: time is left for another on a fresh connection, and after a death the lock shall
+// be free within a second.
+constexpr base::Duration release_try = 900ms;
 
 enum class Ours { taken, reentered };
 
@@ -96,7 +97,8 @@ class Run {
       return watch_over(child->pid, ground, *permit, tripwire);
     }
     tripwire.reset();
-    give_back(ground);
+    permit->end();
+    give_back(ground, &*permit, std::nullopt);
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
       return base::exit_signal_base + signals_.first_ending().value_or(0);
     }
@@ -110,7 +112,7 @@ class Run {
   }
 
   int not_started(const Ground& ground, const base::Error& error) {
-    give_back(ground);
+    give_back(ground, nullptr, std::nullopt);
     base::log_error(error.message);
     return base::exit_cannot_start;
   }
@@ -120,10 +122,7 @@ class Run {
     lock::Renewal renewal(client_, lease, terms_, permit);
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
-    how.guard.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
-    // A token that was there before us marks others than those below us.
-    if (ground.ours == Ours::taken) how.guard.marker = "RLOCK_TOKEN=" + lease.token;
-    how.guard.title = "rlock-guard " + base::printable(options_.key);
+    how.guard = orders(ground, permit);
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
@@ -131,9 +130,6 @@ class Run {
       if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
     };
     how.continued = [&] { renewal.check_now(); };
-    how.guard.orphaned = [&] {
-      if (ground.ours == Ours::taken) give_back_orphan(lease.token);
-    };
     how.ended_early = [&](bool revoked) {
       const std::string why = revoked             ? "the server says that it is not ours any more"
                               : options_.no_renew ? "its lease ends and --no-renew keeps it so"
@@ -148,8 +144,7 @@ class Run {
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
     renewal.stop();
     if (ending.left_behind) return base::exit_lost;
-    const auto given_back = give_back(ground);
-    if (ending.guard) ending.guard->stop();
+    const auto given_back = give_back(ground, &permit, std::move(ending.guard));
     if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
       if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
       return base::exit_lost;
@@ -158,21 +153,45 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
+  process::Orders orders(const Ground& ground, const base::Permit& permit) {
+    process::Orders orders;
+    orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
+    // A token that was there before us marks others than those below us.
+    if (ground.ours == Ours::taken) orders.marker = "RLOCK_TOKEN=" + ground.lease.token;
+    orders.title = "rlock-guard " + base::printable(options_.key);
+    orders.orphaned = [&] {
+      if (ground.ours == Ours::taken) give_back_orphan(ground.lease.token, permit);
+    };
+    return orders;
+  }
+
   enum class GivenBack { yes, was_lost, unknown };
 
-  GivenBack give_back(const Ground& ground) {
-    if (ground.ours == Ours::reentered) return GivenBack::unknown;
-    base::PlainPoller plain;
-    const auto until = base::BootClock::now() + leave_limit;
-    base::Result<lock::Released> released = fail(ErrorCode::internal, "");
-    // The connection may have died unnoticed: once more on a fresh one.
-    int tries = 0;
-    for (; tries < 2 && !released; ++tries) {
-      released = client_.leave(ground.lease.token, terms_.ttl, lock::Force::no, until, plain);
-      if (!released && released.error().code != ErrorCode::unreachable) break;
+  // Releases, and ends the guard, if there is one. Where the server does not serve, a guard goes on with it in the
+  // background, one that is started now where there was none: the caller need not wait, and neither need the next
+  // holder wait for the lease's end. permit: over by now; without it nobody goes on.
+  GivenBack give_back(const Ground& ground, base::Permit* permit, std::optional<process::Guard> guard) {
+    if (ground.ours == Ours::reentered) {
+      if (guard) guard->stop();
+      return GivenBack::unknown;
     }
+    int tries = 0;
+    // A signal that came with the command's end shall not keep the lock, nor one that comes now keep us.
+    base::Reprieve reprieve(signals_);
+    const auto released = redis::until_served(base::BootClock::now() + release_limit, reprieve, [&](base::Instant) {
+      ++tries;
+      const auto until = base::BootClock::now() + release_try;
+      return client_.leave(ground.lease.token, terms_.ttl, lock::Force::no, until, reprieve);
+    });
+    const bool later =
+        !released && (redis::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
+    if (later && permit != nullptr && !guard) {
+      if (auto started = process::Guard::start(*permit, 0, orders(ground, *permit))) guard = std::move(*started);
+    }
+    if (!later && guard) guard->stop();
     if (!released) {
-      base::log_note("could not give " + options_.key + " back: " + released.error().message + "; it is free in " +
+      base::log_note("could not give " + options_.key + " back: " + released.error().message +
+                     (later && guard ? "; trying on in the background" : "") + "; it is free in " +
                      base::format_duration(terms_.ttl) + " at the latest");
       return GivenBack::unknown;
     }
@@ -181,13 +200,16 @@ class Run {
     return tries == 1 ? GivenBack::was_lost : GivenBack::unknown;
   }
 
-  // In the guard, where nothing of the client's connection may be used.
-  void give_back_orphan(const std::string& token) {
-    lock::Client client(redis::Session(client_.session().address(), orphan_limit, redis::OnDemand::leave),
+  // In the guard, where nothing of the client's connection may be used; until the lease ends on the server too.
+  void give_back_orphan(const std::string& token, const base::Permit& permit) {
+    lock::Client client(redis::Session(client_.session().address(), release_try, redis::OnDemand::leave),
                         client_.names().lock);
     client.session().greet_together();
     base::PlainPoller plain;
-    (void)client.leave(token, terms_.ttl, lock::Force::no, base::BootClock::now() + orphan_limit, plain);
+    const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
+    (void)redis::until_served(lease_ends, plain, [&](base::Instant until) {
+      return client.leave(token, terms_.ttl, lock::Force::no, until, plain);
+    });
   }
 
   // What the command sees; see cli.md. No password is among it: whoever needs one inside reads it from a

@@ -48,7 +48,8 @@ Result<std::vector<Sight>> look(const Options& options, process::Signals& signal
 
 int status(const Options& options) {
   process::Signals signals;
-  auto sights = look(options, signals);
+  auto sights = redis::until_served(base::BootClock::now() + options.connect_timeout, signals,
+                                    [&](base::Instant) { return look(options, signals); });
   if (!sights) return report(sights.error(), options, &signals);
   std::string text;
   if (options.format == Format::json) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <random>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -27,9 +28,14 @@ constexpr Duration poll_jitter = 100ms;
 // Behind the head, these ranks watch the holder's lease too, in case the head is dead.
 constexpr std::int64_t watching_ranks = 3;
 constexpr Duration rank_delay = 100ms;
-// Giving back must not hold up one who was told to go.
+// Giving back must not hold up one who has failed.
 constexpr Duration abandon_limit = 500ms;
+// How long a waiter without --wait puts up with a server that is away, at the least.
 constexpr Duration patience_least = 10s;
+// A connection that breaks sooner than this after its last answer died young.
+constexpr Duration lives = 1s;
+// A proxy that knows no SUBSCRIBE, or no HELLO, hangs up on it: after so many times in a row one polls.
+constexpr int most_hung_up = 2;
 constexpr int most_too_late = 3;
 
 Duration jittered(Duration base, Duration jitter) {
@@ -43,19 +49,21 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
   client_.session().greet_together();
   auto lease = attempt(wait);
   if (lease && *lease) return lease;
-  // Whoever gives up in his own time can wait for the server's word; an outage must not look like busy.
+  // An outage must not look like busy: whoever gives up in his own time waits for the server's word. After an error the
+  // server has had its time.
   const auto left = abandon(lease ? client_.session().bounded(base::never) : BootClock::now() + abandon_limit);
   if (lease && !left) return std::unexpected(left.error());
   return lease;
 }
 
 // An enter may have been granted or queued that we know nothing of, or no longer want. The leave also
-// voids the token, in case that enter is still on its way.
+// voids the token, in case that enter is still on its way. A signal, also one that came before, leaves it half a
+// second.
 base::Result<void> Acquisition::abandon(Instant until) {
   if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
-  base::PlainPoller plain;
-  auto left = client_.leave(token_, terms_.ttl, Force::no, until, plain);
-  if (!left) return std::unexpected(left.error());
+  base::Reprieve reprieve(poller_);
+  RLOCK_TRY(redis::until_served(
+      until, reprieve, [&](Instant end) { return client_.leave(token_, terms_.ttl, Force::no, end, reprieve); }));
   return {};
 }
 
@@ -67,6 +75,7 @@ void Acquisition::tell_of(const NotHeld& lock) const {
 // A lease that is over, or nearly, when we hear of it is worth nothing: ask again, which extends it.
 Result<std::optional<Lease>> Acquisition::step(Entered entered) {
   heard_ = BootClock::now();
+  broken_since_.reset();
   if (const auto* held = std::get_if<Held>(&entered)) {
     if (heard_ < terms_.deadline(held->sent_at) - terms_.grace - terms_.kill_time) {
       return Lease{token_, held->fence, held->sent_at};
@@ -87,17 +96,26 @@ Result<std::optional<Lease>> Acquisition::step(Entered entered) {
 }
 
 Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) {
-  const auto give_up = wait ? BootClock::now() + *wait : base::never;
-  const auto until = client_.session().bounded(base::never);
+  const auto start = BootClock::now();
+  const auto give_up = wait ? start + *wait : base::never;
+  const auto limit = start + client_.session().timeout();
   entangled_ = true;
-  auto entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
-  const bool unheard =
-      !entered && entered.error().code == ErrorCode::unreachable && client_.session().sent_at() != Instant{};
-  if (unheard) {
-    // It was there and broke off: the same question once more tells what became of the first.
-    entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
+  bool unheard = false;
+  const auto enter = [&] {
+    const auto before = client_.session().sent_at();
+    const auto until = std::max({wait ? give_up : limit, limit, BootClock::now() + redis::least_try});
+    auto entered = client_.enter(token_, terms_.ttl, std::nullopt, Wake::push, who_, until, poller_);
+    const bool sent = client_.session().sent_at() != before;
+    if (!entered && entered.error().code == ErrorCode::unreachable && sent) unheard = true;
+    return entered;
+  };
+  auto entered = enter();
+  // It was there and broke off: the same question once more tells what became of the first.
+  if (unheard && BootClock::now() < limit) entered = enter();
+  while (!entered) {
+    RLOCK_TRY(outlast(entered.error(), start, give_up));
+    entered = enter();
   }
-  if (!entered) return std::unexpected(entered.error());
   auto lease = step(std::move(*entered));
   if (!lease || *lease) return lease;
   entangled_ = too_late_ > 0 || unheard;
@@ -106,35 +124,66 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
   return queue_up(give_up);
 }
 
+// Pauses after a try that began at `asked` and failed. Fails with that error when it will not pass, or when there is no
+// patience left for it. Patience counts from the break, not from the last answer, which may be long ago.
+Result<void> Acquisition::outlast(const base::Error& error, Instant asked, Instant give_up) {
+  if (!redis::may_pass(error)) return std::unexpected(error);
+  const auto timeout = client_.session().timeout();
+  const bool served_before = heard_ != Instant{};
+  if (!broken_since_) broken_since_ = asked;
+  const auto patience = served_before ? std::max({terms_.ttl, patience_least, timeout}) : timeout;
+  const auto end = give_up != base::never ? give_up : *broken_since_ + patience;
+  if (BootClock::now() >= end) return std::unexpected(error);
+  base::log_debug(error.message + "; trying again");
+  return pause(end);
+}
+
+// Until nobody is hit by a crowd that comes back: a waiter pauses longer than a holder, and longest where others are
+// before it. On a server with too few connections for all, the holder shall be first.
+Result<void> Acquisition::pause(Instant end) {
+  const bool far_back = met_ && met_->rank >= watching_ranks;
+  const auto again = BootClock::now() + backoff_.next() * (far_back ? 2 : 1);
+  if (poller_.wait({}, std::min(again, end)) == Readiness::interrupted) return redis::interrupted();
+  return {};
+}
+
 Result<Entered> Acquisition::ask(Instant give_up) {
+  auto& session = client_.session();
   // Not cut short by give_up alone: a server that hangs is unreachable, not busy.
-  const auto until = std::max(give_up, BootClock::now() + Duration(1s));
-  if (wake_ == Wake::push && (ticket_ == 0 || !client_.session().is_open())) {
-    return client_.enter_subscribed(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
+  const auto until = session.bounded(std::max(give_up, BootClock::now() + redis::least_try));
+  if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
+    auto entered = client_.enter(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
+    // It was not the subscribing that broke the connections.
+    if (!entered && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
+    return entered;
   }
-  return client_.enter(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
+  const auto before = session.sent_at();
+  auto entered = client_.enter_subscribed(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
+  const bool hung_up = !entered && entered.error().code == ErrorCode::unreachable && session.sent_at() != before &&
+                       BootClock::now() < until;
+  hung_up_ = hung_up ? hung_up_ + 1 : 0;
+  if (hung_up_ >= most_hung_up) wake_ = Wake::poll;
+  return entered;
 }
 
 Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
-  const Duration patience = std::max(terms_.ttl, patience_least);
   while (true) {
+    const auto asked = BootClock::now();
     auto entered = ask(give_up);
     if (!entered) {
-      const auto code = entered.error().code;
-      const bool may_pass = code == ErrorCode::unreachable || code == ErrorCode::unready;
-      const auto now = BootClock::now();
-      if (!may_pass || now >= heard_ + patience || now >= give_up) return std::unexpected(entered.error());
-      base::log_debug(entered.error().message + "; trying again");
-      if (poller_.wait({}, now + jittered(poll_least, poll_jitter)) == Readiness::interrupted) {
-        return base::fail(ErrorCode::interrupted, "interrupted");
-      }
+      RLOCK_TRY(outlast(entered.error(), asked, give_up));
       continue;
     }
     auto lease = step(std::move(*entered));
     if (!lease || *lease) return lease;
-    auto again = wait_for_turn(give_up);
-    if (!again) return std::unexpected(again.error());
-    if (!*again) return std::nullopt;
+    const bool again = RLOCK_TRY(wait_for_turn(give_up));
+    if (!again) return std::nullopt;
+    if (client_.session().is_open()) continue;
+    // A connection that lived gives no reason to be slow; one that breaks at each answer does.
+    const auto now = BootClock::now();
+    if (now >= give_up) return std::nullopt;
+    if (now >= heard_ + lives) backoff_.reset();
+    RLOCK_TRY(pause(give_up));
   }
 }
 

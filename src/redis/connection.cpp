@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 #include <netinet/tcp.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -159,6 +160,16 @@ base::Result<Reply> Connection::next(Instant until, base::Poller& poller) {
     if (base::BootClock::now() >= until) return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
     if (auto read = receive(); !read) return std::unexpected(read.error());
   }
+}
+
+std::optional<Reply> Connection::last_words() {
+  // Not through hiredis, which reads no more after an error.
+  std::array<char, 512> text{};
+  const auto n = ::recv(fd(), text.data(), text.size(), MSG_DONTWAIT);
+  if (n <= 0 || ::redisReaderFeed(context_->reader, text.data(), static_cast<std::size_t>(n)) != REDIS_OK) return {};
+  auto reply = parse();
+  if (!reply || !*reply || !(*reply)->is_error()) return {};
+  return std::move(**reply);
 }
 
 base::Result<std::vector<Reply>> Connection::drain() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class Connection {
   base::Result<void> send(base::Instant until, base::Poller& poller);
   /// The next reply, pushes included.
   base::Result<Reply> next(base::Instant until, base::Poller& poller);
+  /// After a send that failed: the error that the server said before it closed, if any (too many clients).
+  std::optional<Reply> last_words();
   /// Reads what has arrived, if anything, without waiting; then a complete reply or nothing.
   base::Result<std::vector<Reply>> drain();
 

@@ -11,6 +11,13 @@ using base::ErrorCode;
 using base::Instant;
 using base::Result;
 
+namespace {
+
+// Said in place of the first answer by a server that then closes the connection.
+bool turns_away(const Reply& reply) { return reply.is_error() && reply.text.starts_with("ERR max number of clients"); }
+
+}  // namespace
+
 Instant Session::bounded(Instant until) const { return std::min(until, base::BootClock::now() + timeout_); }
 
 template <class T>
@@ -77,7 +84,10 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
   for (const auto& command : greeting) connection_->append(command);
   for (const auto& command : commands) connection_->append(command);
   if (!commands.empty()) sent_at_ = base::BootClock::now();
-  if (auto sent = connection_->send(until, poller); !sent) return dropped<void>(sent.error());
+  if (auto sent = connection_->send(until, poller); !sent) {
+    if (const auto why = connection_->last_words()) return dropped<void>(error_of(*why, name_));
+    return dropped<void>(sent.error());
+  }
 
   std::optional<base::Error> refusal;
   for (std::size_t i = 0; i < greeting.size(); ++i) {
@@ -92,6 +102,7 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
 Result<Reply> Session::next(Instant until, base::Poller& poller) {
   auto reply = connection_->next(bounded(until), poller);
   if (!reply) return dropped<Reply>(reply.error());
+  if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name_));
   return reply;
 }
 

@@ -49,6 +49,7 @@ class Session {
 
   /// `until`, or the timeout from now where that is sooner.
   base::Instant bounded(base::Instant until) const;
+  base::Duration timeout() const { return timeout_; }
 
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }

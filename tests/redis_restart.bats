@@ -1,0 +1,213 @@
+# A server that is away for a while costs nobody a lock, and keeps nobody from it for longer than it is away (R30).
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# own_server [OPTION...]: one that this test may spoil, with a lease long enough that no lock here ends by itself.
+own_server() {
+  start_server "own-$BATS_TEST_NUMBER" "$@"
+  export RLOCK_SERVER=$url RLOCK_TTL=5m
+}
+kill_server() {
+  kill -KILL "$(server_pid "own-$BATS_TEST_NUMBER")"
+  until_true 10 is_gone "$(server_pid "own-$BATS_TEST_NUMBER")"
+}
+# What it knew when it was killed, it knows again.
+keeps=(--appendonly yes --appendfsync always)
+
+# start_job [OPTION...]: a command that ends with 5 once there is a file go; what rlock says of it stands in said.
+start_job() {
+  background rlock run -v "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  job=$!
+  until_true 10 test -e up
+}
+# A guard comes when a command has outlived its first milliseconds.
+start_long_job() {
+  start_job "$@"
+  until_true 10 guard_of "$job"
+}
+answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
+seconds() { date +%s.%N; }
+
+@test "the server restarts while a job ends: the next one starts within a second of its return" {
+  local back
+  own_server "${keeps[@]}"
+  start_long_job
+  background rlock run -w 1m "$key" -- sh -c 'date +%s.%N >next'
+  until_true 10 waiting 1
+  kill_server
+  touch go
+  until_true 10 grep -q 'trying again' said
+  own_server "${keeps[@]}"
+  back=$(seconds)
+  until_true 20 test -s next
+  holds "$(cat next) - $back < 1.5"
+  ended 5 "$job"
+  unset 'background_pids[0]'
+  finish
+}
+
+@test "it is away longer than rlock holds up its caller: the release goes on in the background" {
+  own_server "${keeps[@]}"
+  start_long_job
+  kill_server
+  touch go
+  ended 5 "$job"
+  grep -q "could not give $key back: .*; trying on in the background" said
+  own_server "${keeps[@]}"
+  until_true 3 is_free
+}
+
+@test "the same where the job was too short for a guard" {
+  not_sanitized 'makes no job short'
+  own_server "${keeps[@]}"
+  local pid
+  pid=$(server_pid "own-$BATS_TEST_NUMBER")
+  expect 5 rlock run "$key" -- sh -c "kill -KILL $pid; exit 5"
+  [[ $output == *'trying on in the background'* ]]
+  own_server "${keeps[@]}"
+  until_true 3 is_free
+}
+
+@test "it is away when the guard of a killed rlock gives the lock back" {
+  own_server "${keeps[@]}"
+  start_long_job
+  local guard
+  guard=$(guard_of "$job")
+  kill_server
+  kill -KILL "$job"
+  # Its first try is long over.
+  until_true 10 eval '[ "$(ps -o etimes= -p '"$guard"')" -ge 3 ]'
+  own_server "${keeps[@]}"
+  until_true 3 is_free
+  until_true 3 is_gone "$guard"
+}
+
+@test "it loads its data when a job ends, a verb releases and a waiter comes" {
+  local token kept
+  own_server --dbfilename "$key.rdb" --rdbcompression no
+  redis eval 'for i = 1, 1000 do redis.call("SET", "k" .. i, string.rep("x", 1100)) end' 0
+  start_long_job
+  token=$(rlock acquire "$key-verb")
+  kept=$(rlock acquire "$key-kept")
+  redis save
+  kill_server
+  # Five milliseconds a key, and a look at its clients after each.
+  own_server --dbfilename "$key.rdb" --key-load-delay 5000 --loading-process-events-interval-bytes 1024
+  until_true 10 answers LOADING get x
+  background rlock run -w 1m "$key-new" -- touch new
+  background rlock release --connect-timeout 1m "$key-verb" "$token"
+  background rlock renew --connect-timeout 1m "$key-kept" "$kept"
+  touch go
+  answers LOADING get x
+  ended 5 "$job"
+  unset 'background_pids[0]'
+  until_true 20 is_free
+  finish
+  [ -e new ]
+  is_free "$key-verb"
+}
+
+@test "it is busy with a script when a job ends" {
+  own_server --lua-time-limit 10
+  start_long_job
+  background redis-cli -s "$sock" eval 'while true do end' 0
+  until_true 10 answers BUSY get x
+  touch go
+  until_true 10 grep -q 'BUSY.*trying again' said
+  redis script kill
+  ended 5 "$job"
+  is_free
+}
+
+@test "it takes no writes when a job ends" {
+  own_server
+  start_long_job
+  redis config set min-replicas-to-write 1
+  touch go
+  until_true 10 grep -q 'NOREPLICAS.*trying again' said
+  redis config set min-replicas-to-write 0
+  ended 5 "$job"
+  is_free
+}
+
+@test "it has no connection left when a lock is released" {
+  local token
+  own_server
+  token=$(rlock acquire "$key")
+  redis-cli -s "$sock" subscribe x >/dev/null 3>&- &
+  local taker=$!
+  until_true 10 eval '[ "$(redis pubsub channels)" = x ]'
+  redis config set maxclients 1
+  until_true 10 answers 'max number of clients' ping
+  background rlock release -v "$key" "$token" 2>said
+  until_true 10 grep -q 'max number of clients.*trying again' said
+  kill "$taker"
+  finish
+  until_true 10 is_free
+}
+
+@test "it is down at the start: every verb finds it when it comes" {
+  local token verb
+  own_server "${keeps[@]}"
+  token=$(rlock acquire "$key-held")
+  kill_server
+  for verb in "run -w 1m $key-run -- true" "acquire -w 1m $key-acquire" "run --connect-timeout 1m $key-none -- true" \
+    "renew --connect-timeout 1m $key-held $token" "status --connect-timeout 1m $key-held"; do
+    # shellcheck disable=SC2086 # words
+    background rlock -v $verb 2>>said >out
+  done
+  until_true 10 eval '[ "$(grep -c "trying again" said)" -ge 10 ]'
+  own_server "${keeps[@]}"
+  finish
+}
+
+@test "with --nonblock a server that is down is not waited for" {
+  RLOCK_SERVER=unix:///nonexistent expect 69 timeout 10 rlock run -n --connect-timeout 1m "$key" -- true
+}
+
+@test "a waiter with --wait outlives any outage, however long ago its last answer" {
+  own_server "${keeps[@]}"
+  rlock acquire "$key"
+  background rlock run -v --ttl 1s -w 1m "$key" -- touch ran 2>said
+  until_true 10 waiting 1
+  kill_server
+  # Longer than anyone waits without --wait.
+  local end=$((SECONDS + 12))
+  until_true 30 eval "((SECONDS > $end))"
+  own_server "${keeps[@]}"
+  rlock release --force "$key"
+  finish
+  [ -e ran ]
+}
+
+@test "TERM while a wait ends and the server hangs: gone at once" {
+  own_server
+  expect 0 rlock run "$key" -- true  # from here on it knows the scripts
+  rlock acquire "$key"
+  background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" \
+    --control "unix:$PWD/control" --commands commands >ready
+  until_true 10 grep -qs ready ready
+  RLOCK_SERVER=unix://$PWD/proxy rlock run -w 2s --connect-timeout 1m "$key" -- true 3>&- &
+  local waiter=$!
+  until_true 10 waiting 1
+  echo 'silent down' | socat -t 5 - "UNIX:$PWD/control"
+  # It steps out of the queue, and hears nothing.
+  until_true 10 waiting 0
+  kill -TERM "$waiter"
+  until_true 2 is_gone "$waiter"
+  ended 143 "$waiter"
+}
+
+@test "TERM while a job ends and the server hangs: gone at once, and the lock is given back later" {
+  own_server
+  start_long_job
+  kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"
+  touch go
+  until_true 10 eval '! pgrep -P "$job" -x sh'
+  kill -TERM "$job"
+  ended 5 "$job"
+  kill -CONT "$(server_pid "own-$BATS_TEST_NUMBER")"
+  until_true 3 is_free
+}
