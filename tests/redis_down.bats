@@ -12,7 +12,7 @@ teardown_file() { stop_servers; }
 every_verb() {
   local text=$1
   shift
-  set -- --connect-timeout 100ms "$@"
+  set -- --connect-timeout 500ms "$@"
   expect_error 69 "$text" in_time rlock run "$@" "$key" -- touch ran
   expect_error 69 "$text" in_time rlock run "$@" -n -E 9 "$key" -- touch ran
   expect_error 69 "$text" in_time rlock run "$@" -w 200ms "$key" -- touch ran

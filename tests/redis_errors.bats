@@ -8,33 +8,33 @@ teardown_file() { stop_servers; }
 
 # enters STATUS TEXT: what takes a lock ends so, without running a command.
 enters() {
-  expect_error "$1" "$2" rlock run --connect-timeout 100ms "$key" -- touch ran
-  expect_error "$1" "$2" rlock run --connect-timeout 100ms -n -E 9 "$key" -- touch ran
-  expect_error "$1" "$2" rlock run --connect-timeout 100ms -w 200ms "$key" -- touch ran
-  expect_error "$1" "$2" rlock acquire --connect-timeout 100ms "$key"
-  expect_error "$1" "$2" rlock acquire --connect-timeout 100ms -n "$key"
-  expect_error "$1" "$2" rlock acquire --connect-timeout 100ms -w 200ms "$key"
+  expect_error "$1" "$2" rlock run --connect-timeout 500ms "$key" -- touch ran
+  expect_error "$1" "$2" rlock run --connect-timeout 500ms -n -E 9 "$key" -- touch ran
+  expect_error "$1" "$2" rlock run --connect-timeout 500ms -w 200ms "$key" -- touch ran
+  expect_error "$1" "$2" rlock acquire --connect-timeout 500ms "$key"
+  expect_error "$1" "$2" rlock acquire --connect-timeout 500ms -n "$key"
+  expect_error "$1" "$2" rlock acquire --connect-timeout 500ms -w 200ms "$key"
   [ ! -e ran ]
 }
 # changes STATUS TEXT: so does what changes one.
 changes() {
-  expect_error "$1" "$2" rlock renew --connect-timeout 100ms "$key" "${token:-0123}"
-  expect_error "$1" "$2" rlock release --connect-timeout 100ms "$key" "${token:-0123}"
-  expect_error "$1" "$2" rlock release --connect-timeout 100ms --force "$key"
+  expect_error "$1" "$2" rlock renew --connect-timeout 500ms "$key" "${token:-0123}"
+  expect_error "$1" "$2" rlock release --connect-timeout 500ms "$key" "${token:-0123}"
+  expect_error "$1" "$2" rlock release --connect-timeout 500ms --force "$key"
 }
 # looks STATUS TEXT: so does looking.
 looks() {
-  expect_error "$1" "$2" rlock status --connect-timeout 100ms "$key"
-  expect_error "$1" "$2" rlock status --connect-timeout 100ms --exit-code
+  expect_error "$1" "$2" rlock status --connect-timeout 500ms "$key"
+  expect_error "$1" "$2" rlock status --connect-timeout 500ms --exit-code
 }
 # spoiled TEXT: a server that takes no writes any more, with a lock $key-held of $token.
 spoiled() {
   enters 69 "$1"
   key+=-held
-  expect_error 69 "$1" rlock acquire --connect-timeout 100ms -w 200ms "$key"
-  expect_error 69 "$1" rlock renew --connect-timeout 100ms --ttl 1h "$key" "$token"
-  expect_error 69 "$1" rlock release --connect-timeout 100ms "$key" "$token"
-  expect_error 69 "$1" rlock release --connect-timeout 100ms --force "$key"
+  expect_error 69 "$1" rlock acquire --connect-timeout 500ms -w 200ms "$key"
+  expect_error 69 "$1" rlock renew --connect-timeout 500ms --ttl 1h "$key" "$token"
+  expect_error 69 "$1" rlock release --connect-timeout 500ms "$key" "$token"
+  expect_error 69 "$1" rlock release --connect-timeout 500ms --force "$key"
   # Reading needs none.
   expect 75 rlock acquire -n "$key"
   expect 0 rlock status --exit-code "$key"
@@ -313,7 +313,7 @@ cluster_node() {
   until_true 10 answers CLUSTERDOWN get "$key"
   enters 69 'its cluster is down (CLUSTERDOWN)'
   changes 69 CLUSTERDOWN
-  expect_error 69 CLUSTERDOWN rlock status --connect-timeout 100ms "$key"
+  expect_error 69 CLUSTERDOWN rlock status --connect-timeout 500ms "$key"
 }
 
 @test "a cluster node that owns the key serves it like any server" {
