@@ -13,6 +13,8 @@ to see it, when it ends. All times are CLOCK_BOOTTIME in ns.
     start=T     the command was running at T
     end=T       the command was running at T, and ended by itself right after
     alive=T     the command was running at T; written about a command that was killed
+    token=T     of which holder it is; runs of one token are under one lock, a nested one beside the one around it,
+                and exclude each other no more than they do themselves
     fence=F     its fencing token
     arrival=T   when it asked for the lock
     wrote=V     the value it wrote to a file that all commands count up without any guard
@@ -27,8 +29,8 @@ A run with nothing but a start lasts --bound MS (0) and is counted in the summar
 Found, one line each:
     overlap   a run started while an earlier one that excludes it was alive
     fence     an exclusive run has a fence not above those of all runs started before it; a
-              shared run, not above those of the exclusive ones
-    lost      two runs wrote the same value: one update was lost
+              shared run, not above those of the exclusive ones; a nested run, not that of the one around it
+    lost      two runs of two tokens wrote the same value: one update was lost
     fifo      with --fifo: a run started after another that had arrived more than
               --fifo-slack MS (0) later
     broken    a line that cannot be read, or a run without a start
@@ -49,6 +51,7 @@ class Run:
     id: str
     key: str = "-"
     mode: str = "x"
+    token: str | None = None
     start: int | None = None
     end: int | None = None
     alive: int | None = None
@@ -73,6 +76,7 @@ def read_log(lines, beats=None):
             run = runs.setdefault(words["id"], Run(words["id"]))
             run.key = words.get("key", run.key)
             run.mode = words.get("mode", run.mode)
+            run.token = words.get("token", run.token)
             for name in NUMBERS:
                 if name in words:
                     setattr(run, name, int(words[name]))
@@ -103,29 +107,43 @@ def by_key(runs):
     return keys.values()
 
 
+def together(a, b):
+    """Whether both are under one lock."""
+    return a.token is not None and a.token == b.token
+
+
+def excludes(a, b):
+    return (a.mode == "x" or b.mode == "x") and not together(a, b)
+
+
 def overlaps(runs, bound_ns=0):
     """(earlier run, later run, ns) for each run that started while one before it, which
     excludes it, was alive; of several such the one that lived longest."""
     found = []
     for ordered in by_key(runs):
-        longest = {"x": None, "s": None}  # by mode, of the runs started so far
+        longest = []  # of the runs started so far the one that lived longest, of each mode and token
         for run in ordered:
-            rivals = [longest["x"]] + ([longest["s"]] if run.mode == "x" else [])
-            rival = max((r for r in rivals if r), key=lambda r: r.last(bound_ns), default=None)
-            if rival and run.start < rival.last(bound_ns):
+            rivals = [rival for rival in longest if excludes(rival, run) and run.start < rival.last(bound_ns)]
+            if rivals:
+                rival = max(rivals, key=lambda each: each.last(bound_ns))
                 found.append((rival, run, rival.last(bound_ns) - run.start))
-            if not longest[run.mode] or run.last(bound_ns) > longest[run.mode].last(bound_ns):
-                longest[run.mode] = run
+            # Who has ended before this start has ended before each later one.
+            longest = [each for each in longest if each.last(bound_ns) > run.start] + [run]
     return found
 
 
 def fence_regressions(runs):
-    """(run with the higher fence, run started after it with one not higher)."""
+    """(run with the higher fence, run started after it with one not higher; one under the same lock, with another)."""
     found = []
     for ordered in by_key(runs):
-        highest = {"x": None, "s": None}
+        highest, of_token = {"x": None, "s": None}, {}
         for run in ordered:
             if run.fence is None:
+                continue
+            outer = of_token.setdefault(run.token, run) if run.token else run
+            if outer is not run:
+                if outer.fence != run.fence:
+                    found.append((outer, run))
                 continue
             rivals = [highest["x"]] + ([highest["s"]] if run.mode == "x" else [])
             rival = max((r for r in rivals if r), key=lambda r: r.fence, default=None)
@@ -159,7 +177,7 @@ def lost_updates(runs):
         for run in ordered:
             if run.wrote is not None:
                 first = writers.setdefault(run.wrote, run)
-                if first is not run:
+                if first is not run and not together(first, run):
                     found.append((first, run))
     return found
 

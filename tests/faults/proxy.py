@@ -31,6 +31,7 @@ line with `ok`, JSON, or `error: ...`:
     random seed=N [every=MS] [prob=P] [ttl=MS] [kinds=a,b,...]    or: random off
     clear                        end every fault and deliver what is held
     stats                        JSON: connections, commands, flights, bytes passed, faults
+    tokens                       JSON: for each argument that looks like a token, how many commands had it
 
 SELECT is match=TEXT (raw bytes contain it; no spaces), skip=N (let N matching ones pass),
 count=N (how many to spoil; 1).
@@ -49,12 +50,14 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
 import time
 
 HANDSHAKE = {b"AUTH", b"HELLO", b"SELECT", b"CLIENT"}
+TOKEN = re.compile(rb"[0-9a-f]{32}")
 KINDS = ("cut", "reset", "cut-now", "delay", "drip", "silent", "blackhole", "refuse",
          "repeat", "hold", "reorder")
 
@@ -312,6 +315,7 @@ class Proxy:
         self.open, self.extra = set(), set()
         self.connections = self.commands = self.flights = 0
         self.bytes = {"up": 0, "down": 0}
+        self.tokens = {}           # token -> commands
         self.faults_set = {}       # kind -> how often it was set
         self.faults_hit = {}       # kind -> how many of these met any traffic
         self.unmet = set()
@@ -367,6 +371,9 @@ class Proxy:
 
     def saw_command(self, connection, arguments):
         self.commands += 1
+        for argument in set(arguments):
+            if len(argument) == 32 and TOKEN.fullmatch(argument):
+                self.tokens[argument.decode()] = self.tokens.get(argument.decode(), 0) + 1
         if self.command_log:
             shown = [a[:80].decode("latin-1") for a in arguments]
             self.command_log.write(f"{boottime_ns()} {connection.number} {json.dumps(shown)}\n")
@@ -441,7 +448,7 @@ class Proxy:
             answer = method(*arguments)
         except (ValueError, TypeError, KeyError, OSError) as error:
             return f"error: {error}"
-        if verb != "stats":
+        if verb not in ("stats", "tokens"):
             self.note("set " + line.strip())
         return answer or "ok"
 
@@ -455,6 +462,9 @@ class Proxy:
             "flights": self.flights, "bytes_up": self.bytes["up"],
             "bytes_down": self.bytes["down"], "held": len(self.held),
             "copying": len(self.extra), "set": self.faults_set, "hit": self.faults_hit})
+
+    def do_tokens(self):
+        return json.dumps(self.tokens)
 
     def do_clear(self):
         self.set_quiet()

@@ -10,6 +10,7 @@ the while it stores the time in DIR/beats/ID once a millisecond, so that after a
 knows when it was last alive. CLOCK_BOOTTIME throughout.
 
 From the environment: RLOCK_KEY, RLOCK_FENCE, RLOCK_TOKEN, as rlock sets them;
+    WORKER_COUNTER=NAME    of the counter; `none`: it counts nowhere
     WORKER_EXIT=N          exit code
     WORKER_IGNORE_TERM=1   do not end at a TERM
     WORKER_DESCENDANT=1    have a daemon (double fork, setsid) beat in the same file as long
@@ -40,7 +41,8 @@ if environment.get("WORKER_IGNORE_TERM") == "1":
 os.makedirs(directory + "/beats", exist_ok=True)
 beat_file = os.open(f"{directory}/beats/{run_id}", os.O_RDWR | os.O_CREAT, 0o600)
 log_file = os.open(directory + "/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-counter_file = os.open(directory + "/counter", os.O_RDWR | os.O_CREAT, 0o600)
+counter = environment.get("WORKER_COUNTER", "counter")
+counter_file = None if counter == "none" else os.open(f"{directory}/{counter}", os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def beat():
@@ -78,11 +80,11 @@ log(id=run_id, key=environment.get("RLOCK_KEY", "-"), start=start,
     fence=environment.get("RLOCK_FENCE"), arrival=sys.argv[4] if len(sys.argv) > 4 else None,
     pid=os.getpid(), token=environment.get("RLOCK_TOKEN"))
 pipe = descendant() if environment.get("WORKER_DESCENDANT") == "1" else None
-count = int(os.pread(counter_file, 32, 0) or b"0")
+count = None if counter_file is None else int(os.pread(counter_file, 32, 0) or b"0") + 1
 beat_until(start + hold_ns)
 if pipe is not None:
     os.read(pipe, 1)
-count += 1
-os.pwrite(counter_file, b"%020d\n" % count, 0)
+if counter_file is not None:
+    os.pwrite(counter_file, b"%020d\n" % count, 0)
 log(id=run_id, end=beat(), wrote=count)
 os._exit(int(environment.get("WORKER_EXIT", "0")))

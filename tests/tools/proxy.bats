@@ -34,7 +34,7 @@ proxy() {
         *) address=unix:$listen ;;
     esac
     rm -f "$BATS_TEST_TMPDIR/ready"
-    python3 -B "$BATS_TEST_DIRNAME/proxy.py" --listen "$address" --to "unix:$SERVER" \
+    python3 -B "$BATS_TEST_DIRNAME/../faults/proxy.py" --listen "$address" --to "unix:$SERVER" \
         --control "unix:$control" --seconds 120 "$@" >"$BATS_TEST_TMPDIR/ready" 3>&- &
     proxy_pid=$!
     until_true 10 grep -qs ready "$BATS_TEST_TMPDIR/ready"
@@ -421,7 +421,7 @@ milliseconds() {
 }
 
 @test "a fault on the command line that is not understood stops the start" {
-    run -1 timeout 20 python3 -B "$BATS_TEST_DIRNAME/proxy.py" --listen "unix:$listen" \
+    run -1 timeout 20 python3 -B "$BATS_TEST_DIRNAME/../faults/proxy.py" --listen "unix:$listen" \
         --to "unix:$SERVER" --fault bogus
     [[ "$output" == *"no such command: bogus"* ]]
 }

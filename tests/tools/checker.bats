@@ -10,7 +10,7 @@ setup() {
 }
 
 checker() {
-    python3 -B "$BATS_TEST_DIRNAME/checker.py" "$@"
+    python3 -B "$BATS_TEST_DIRNAME/../faults/checker.py" "$@"
 }
 
 # planted RUN TIME_NS: the heartbeat of a run
@@ -144,7 +144,7 @@ planted() {
 }
 
 @test "two workers side by side are caught, one after the other are not" {
-    worker=$BATS_TEST_DIRNAME/worker.py
+    worker=$BATS_TEST_DIRNAME/../faults/worker.py
     "$worker" "$BATS_TEST_TMPDIR" 5 a
     "$worker" "$BATS_TEST_TMPDIR" 5 b
     run -0 checker --beats "$beats" "$log"
@@ -162,7 +162,7 @@ planted() {
 }
 
 @test "a worker that was killed is known to have lived until then" {
-    "$BATS_TEST_DIRNAME/worker.py" "$BATS_TEST_TMPDIR" 30000 a 3>&- &
+    "$BATS_TEST_DIRNAME/../faults/worker.py" "$BATS_TEST_TMPDIR" 30000 a 3>&- &
     pid=$!
     for _ in {1..500}; do
         [ -s "$log" ] && break
@@ -177,7 +177,7 @@ planted() {
 }
 
 @test "a worker's daemon keeps its heart beating when the worker is killed" {
-    WORKER_DESCENDANT=1 "$BATS_TEST_DIRNAME/worker.py" "$BATS_TEST_TMPDIR" 1500 a 3>&- &
+    WORKER_DESCENDANT=1 "$BATS_TEST_DIRNAME/../faults/worker.py" "$BATS_TEST_TMPDIR" 1500 a 3>&- &
     pid=$!
     for _ in {1..500}; do
         grep -qs descendant= "$log" && break

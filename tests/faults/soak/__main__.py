@@ -1,0 +1,182 @@
+"""Contenders, waiters and releases under faults, for as long as asked; then the reckoning.
+
+    python3 -B tests/faults/soak [--seconds N] [--faults N] [--seed N] [--ttl MIN,MAX] ...
+
+Plays $RLOCK, in rounds and lanes side by side, until --seconds are over or --faults met something:
+
+    contest   rounds of contenders for one lock, under kills and stops of rlock, its guard, its command and what is
+              nested below it, in the weather of the round: calm, a server that is hurt, a server that forgets, a
+              network that cuts, delays, doubles (contest.py, proxy.py)
+    queue     scenes of a free lock and of waiters that give up, die or freeze as it becomes free (waiters.py)
+    release   scenes of a server that is away just when the lock is given back (releases.py)
+
+What is wrong is told in judge.py, waiters.py and releases.py. Prints each finding with its seed, then a table of what was
+met, by kind, with how many wrong, and the margins. Exits 1 where anything was wrong; the directory with all logs is kept
+then, the log of every fault with its time and its seed among them (notes). --replay plays one scene again; a round of
+contenders begins again with the same draws by --contests SEED:WEATHER, though no two meet the same microseconds.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.dirname(os.path.dirname(HERE))]
+import releases  # noqa: E402
+import waiters  # noqa: E402
+from contest import WEATHERS, Contest  # noqa: E402
+from judge import Judgement  # noqa: E402
+from report import Report  # noqa: E402
+from stage import neighbours  # noqa: E402
+from trials import SHAPES, STRIKES  # noqa: E402
+
+LANES = {"queue": waiters.Lane, "release": releases.Lane}
+EVENTS = sorted({event for events in WEATHERS.values() for event in events})
+
+
+def one_of(all_of_them):
+    def parse(text):
+        found = [word for word in text.split(",") if word]
+        if set(found) - set(all_of_them):
+            raise argparse.ArgumentTypeError(f"there are {','.join(all_of_them)}")
+        return found
+    return parse
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--seconds", type=float, default=60)
+    add("--faults", type=int, default=0, help="end when so many met something")
+    add("--seed", type=int, default=1)
+    add("--only", type=one_of(["contest", *LANES]), default=["contest", *LANES], help="these alone, comma list")
+    add("--weathers", type=one_of(WEATHERS), default=list(WEATHERS), help="of the rounds, in turn")
+    add("--round", type=float, default=20, help="seconds of a round")
+    add("--contests", metavar="SEED:WEATHER", help="play this one round")
+    add("--replay", metavar="LANE:SEED", help="play this one scene")
+    add("--lanes", type=int, default=1, help="so many of each side by side")
+    add("--contenders", type=int, default=6)
+    add("--ttl", default="200,30000", type=lambda text: [float(ms) for ms in (text + "," + text).split(",")[:2]],
+        help="ms, shortest and longest")
+    add("--longest", type=float, default=4000, help="no command and no stop is longer, ms")
+    add("--wait", type=int, default=20000, help="-w of most runs, ms")
+    add("--shapes", type=one_of(SHAPES), default=list(SHAPES))
+    add("--strike-prob", type=float, default=0.4, help="of a kill or a stop, per run")
+    add("--strikes", type=one_of(STRIKES), default=list(STRIKES))
+    add("--every", type=float, default=400, help="ms between draws of a proxy fault")
+    add("--kinds", default="", help="proxy faults to draw from, comma list")
+    add("--server-every", type=float, default=4000, help="ms between what befalls the server")
+    add("--events", type=one_of(EVENTS), default=EVENTS, help="what may befall the server")
+    add("--poll", type=float, default=5, help="ms between looks at the key")
+    add("--crowd", type=int, default=0, help="so many idle processes beside")
+    add("--busy", type=int, default=0, help="so many busy loops beside")
+    add("--keep", help="work in this directory and leave it")
+    add("--show", type=int, default=3, help="findings of each kind to print")
+    return parser.parse_args()
+
+
+class Soak:
+    def __init__(self, options, directory):
+        self.options, self.directory = options, directory
+        self.rlock = os.environ.get("RLOCK") or shutil.which("rlock") or sys.exit("soak: set RLOCK")
+        self.report, self.lock, self.stop = Report(options.show), threading.Lock(), threading.Event()
+        self.deadline = time.monotonic() + options.seconds
+
+    def met(self):
+        return sum(self.report.met.values()) + sum(self.report.scenes.values())
+
+    def over(self):
+        return (self.stop.is_set() or time.monotonic() >= self.deadline or
+                0 < self.options.faults <= self.met())
+
+    def contest(self, seed, weather, seconds):
+        contest = Contest(f"{self.directory}/round.{seed}", self.rlock, seed, weather, self.options)
+        try:
+            contest.play(seconds)
+            judgement = Judgement(contest)
+            with self.lock:
+                self.report.contest(contest, judgement)
+        finally:
+            contest.close()
+        if not contest.findings:
+            shutil.rmtree(contest.directory)
+
+    def contests(self, first):
+        number = first
+        while not self.over():
+            weather = self.options.weathers[(number - first) % len(self.options.weathers)]
+            self.contest(f"{self.options.seed}.{number}", weather,
+                         min(self.options.round, max(self.deadline - time.monotonic(), 2)))
+            number += 1
+            if number % 4 == 0:
+                print(f"soak: {number - first} rounds, {self.met()} faults met, {self.report.findings} wrong",
+                      file=sys.stderr, flush=True)
+
+    def scenes(self, name, seeds, lane=0):
+        lane = LANES[name](f"{self.directory}/{name}{lane}", self.rlock)
+        try:
+            for seed in seeds:
+                if self.over():
+                    break
+                kind, wrongs, waits_ms = lane.play(seed)
+                with self.lock:
+                    self.report.scene(kind, f"{name}:{seed}", wrongs, waits_ms)
+        finally:
+            lane.close()
+
+    def lane(self, name, lane):
+        """Work for a thread: an error there ends the soak, and makes it fail."""
+        def work():
+            try:
+                if name == "contest":
+                    self.contests(lane * 1000)
+                else:
+                    self.scenes(name, (f"{self.options.seed}.{lane}.{number}" for number in range(1_000_000)), lane)
+            except BaseException:
+                with self.lock:
+                    self.report.findings += 1
+                self.stop.set()
+                raise
+        return threading.Thread(target=work)
+
+    def play(self):
+        options = self.options
+        if options.replay:
+            name, _, seed = options.replay.partition(":")
+            return self.scenes(name, [seed])
+        if options.contests:
+            seed, _, weather = options.contests.partition(":")
+            return self.contest(seed, weather, min(options.round, options.seconds))
+        threads = [self.lane(name, lane) for name in options.only for lane in range(options.lanes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def main():
+    options = parse_options()
+    directory = options.keep or tempfile.mkdtemp(prefix="rlock-soak.")
+    os.makedirs(directory, exist_ok=True)
+    begun, result = time.monotonic(), 2
+    try:
+        with neighbours(options.crowd, options.busy):
+            soak = Soak(options, directory)
+            soak.play()
+        result = soak.report.end(time.monotonic() - begun, options.seed)
+    finally:
+        if result and not options.keep:
+            print(f"logs     {directory}")
+        elif not options.keep:
+            shutil.rmtree(directory)
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""Contenders for one lock, under faults of the processes, and as the weather is, of the server or the network."""
+
+import json
+import os
+import random
+import threading
+import time
+
+import trials
+from stage import Notes, Proxy, Server, boottime_ns
+from watch import Watch
+
+KEY = "soak"
+# What befalls the contenders besides strikes at their processes.
+WEATHERS = {"calm": (), "server": ("stop", "restart", "load", "busy", "full"), "network": ("proxy", "stop"),
+            "amnesia": ("restart", "flush")}
+NO_GUARD_MS = 30  # a job is not promised to be guarded in its first 10 ms; it takes a little until its worker says so
+
+
+class Contest:
+    """One round. `server`, `proxy` and `watch` are there from its construction; close() ends what is left."""
+
+    def __init__(self, directory, rlock, seed, weather, options):
+        self.directory, self.rlock, self.seed, self.weather, self.options = directory, rlock, seed, weather, options
+        os.makedirs(directory + "/beats")
+        open(directory + "/log", "a").close()
+        self.notes = Notes(directory + "/notes")
+        rng = random.Random(f"{seed}/stage")
+        secured = rng.random() < 0.5
+        self.server = Server(directory + "/server", aof=weather in ("calm", "server"),
+                             password="hunter2" if secured else None, database=3 if secured else 0)
+        self.proxy = Proxy(directory, self.server, tcp=rng.random() < 0.5)
+        # Passwords by a configuration, because none in a URL reaches a nested run.
+        with open(directory + "/config", "w") as file:
+            file.write(f'server = "{self.proxy.url}"\n')
+            if secured:
+                file.write(f'password-file = "{directory}/password"\n')
+                with open(directory + "/password", "w") as password:
+                    password.write("hunter2\n")
+        self.notes(f"round seed={seed} weather={weather} url={self.proxy.url}")
+        self.watch = Watch(self.server, KEY, options.poll)
+        self.stop, self.over = threading.Event(), threading.Event()
+        self.lock = threading.Lock()
+        self.runs, self.by_name = [], {}
+        self.befell = []    # (kind, from, to): what the server suffered
+        self.wiped = []     # when its memory was lost
+        self.findings = []  # (kind, run or None, time, text)
+
+    def find(self, kind, run, when, text):
+        self.findings.append((kind, run, when, text))
+
+    # --- what is drawn ------------------------------------------------------------------------
+
+    def draw(self, rng, name):
+        """Mostly short commands, so that there are many acquires and releases; some outlive the ttl, so that there
+        are renewals."""
+        options = self.options
+        shortest, longest = options.ttl
+        ttl = shortest * (longest / shortest) ** rng.random()
+        kind = rng.random()
+        hold = (rng.uniform(1, 20) if kind < 0.5 else rng.uniform(20, 80) if kind < 0.75 else
+                rng.uniform(0.15, 0.6) * min(ttl, 1000) if kind < 0.95 else rng.uniform(1, 3) * ttl)
+        run = trials.Run(name, KEY, ttl, min(hold, options.longest))
+        run.shape = rng.choice(options.shapes)
+        run.wait_ms = rng.uniform(50, 1000) if rng.random() < 0.1 else options.wait
+        run.exit_code = rng.choice((0, 0, 0, 0, 7, 42))
+        run.stubborn = rng.random() < 0.3
+        run.left_ms = rng.randint(10, 60)
+        if run.shape == "nested-left" and rng.random() < 0.5:
+            run.hold_ms = max(run.hold_ms, rng.uniform(100, 1000))
+        daemon = run.shape == "plain" and rng.random() < 0.35
+        if run.shape.startswith("export"):
+            # Nobody renews until the nested run does, and the lock stays when the shell is killed.
+            run.ttl_ms = max(run.ttl_ms, 1500)
+            run.stubborn = False
+        elif rng.random() < options.strike_prob:
+            self.draw_strike(rng, run)
+        # A daemon that survives a command which was killed alone is nobody's business; one that survives a loss is.
+        run.descendant = daemon and run.strike not in ("kill-command", "kill-both", "stop-both")
+        return run
+
+    def draw_strike(self, rng, run):
+        fitting = [strike for strike in self.options.strikes
+                   if run.shape.startswith("nested") or not strike.endswith("-nested")]
+        # With nobody left who could kill it, only the command itself is sure to die with its rlock.
+        fitting = [strike for strike in fitting if run.shape == "plain" or not strike.endswith("-both")]
+        if not fitting:
+            return
+        run.strike = rng.choice(fitting)
+        inside = run.target() in ("command", "guard", "both", "nested")
+        run.phase = "held" if inside else rng.choice(("early", "any", "held", "held"))
+        if run.strike.endswith("-both"):
+            run.ttl_ms = min(run.ttl_ms, 2000)
+        if inside or run.phase == "held":
+            # A short command is over before anything else could happen.
+            longest = min(rng.choice((100, 300, 1000, 1.5 * run.ttl_ms)), self.options.longest)
+            run.hold_ms = max(run.hold_ms, rng.uniform(20, longest))
+        run.strike_ms = {"early": lambda: rng.uniform(0, 20),
+                         "any": lambda: rng.uniform(0, min(1.5 * run.ttl_ms, 3000)),
+                         "held": lambda: rng.uniform(0, rng.choice((3, run.hold_ms)))}[run.phase]()
+        if run.strike == "kill-both":
+            run.strike_ms = max(run.strike_ms, NO_GUARD_MS)
+        run.stop_ms = min(rng.uniform(1, rng.choice((30, 300, run.ttl_ms, 3 * run.ttl_ms))), self.options.longest)
+
+    def environment(self):
+        return {"RLOCK_CONFIG": self.directory + "/config"}
+
+    # --- what happens -------------------------------------------------------------------------
+
+    def contend(self, index):
+        rng = random.Random(f"{self.seed}/{index}")
+        number = 0
+        while not self.stop.is_set():
+            number += 1
+            run = self.draw(rng, f"c{index}.{number}")
+            with self.lock:
+                self.runs.append(run)
+                self.by_name[run.name] = run
+            try:
+                found = trials.play(run, self.rlock, self.directory, self.environment(), self.notes)
+            except OSError as error:
+                found = f"could not be run: {error}"
+            if found:
+                self.find("wrong", run, boottime_ns(), found)
+            # A refused connection ends a run at once: do not turn in a tight circle then.
+            self.stop.wait(rng.uniform(0, 0.3 if run.status == 69 else 0.03))
+
+    def follow_log(self):
+        """Tell each run when its command says that it runs."""
+        with open(self.directory + "/log") as log:
+            rest = ""
+            while not self.over.wait(0.003):
+                rest += log.read()
+                *lines, rest = rest.split("\n")
+                for line in lines:
+                    words = dict(word.partition("=")[::2] for word in line.split())
+                    run = self.by_name.get(words.get("id", "").partition(":")[0])
+                    if run and "pid" in words:
+                        run.commands.append(int(words["pid"]))
+                        run.runs.set()
+
+    def hurt_server(self):
+        rng = random.Random(f"{self.seed}/server")
+        kinds = [kind for kind in WEATHERS[self.weather] if kind != "proxy" and kind in self.options.events]
+        while kinds and not self.stop.wait(rng.uniform(0.3, 2) * self.options.server_every / 1000):
+            kind = rng.choice(kinds)
+            seconds = rng.uniform(0.005, rng.choice((0.1, 1, 3)))
+            start = self.notes(f"server {kind} {seconds:.3f}")
+            if kind == "flush":
+                with self.server.connect() as redis:
+                    redis("FLUSHALL")
+            else:
+                {"stop": self.server.stop_for, "restart": self.server.restart, "load": self.server.load,
+                 "busy": self.server.busy, "full": self.server.full}[kind](seconds)
+            end = self.notes("server well")
+            self.befell.append((kind, start, end))
+            if kind == "flush" or kind == "restart" and not self.server.aof:
+                self.wiped.append(end)
+
+    def play(self, seconds):
+        """Lets them contend for so long, then waits until all have ended."""
+        begun = time.monotonic()
+        self.watch.start()
+        contenders = [threading.Thread(target=self.contend, args=(index,), daemon=True)
+                      for index in range(self.options.contenders)]
+        others = [threading.Thread(target=self.hurt_server, daemon=True)]
+        follower = threading.Thread(target=self.follow_log, daemon=True)
+        follower.start()
+        if "proxy" in WEATHERS[self.weather]:
+            kinds = f" kinds={self.options.kinds}" if self.options.kinds else ""
+            self.proxy.control(f"random seed={self.seed.replace('.', '')} every={self.options.every} prob=0.5 ttl=2000{kinds}")
+        for thread in contenders + others:
+            thread.start()
+        while time.monotonic() - begun < seconds and any(thread.is_alive() for thread in contenders):
+            time.sleep(0.1)
+        self.stop.set()
+        self.proxy.control("random off")
+        self.proxy.control("clear")
+        for thread in contenders + others:
+            thread.join(self.options.wait / 1000 + 120)
+            if thread.is_alive():
+                self.find("wrong", None, boottime_ns(), "a contender never came back")
+        self.leaks()
+        self.hits = json.loads(self.proxy.control("stats"))["hit"]
+        self.scripts = json.loads(self.proxy.control("tokens"))
+        self.watch.end()
+        self.over.set()
+        follower.join(10)
+
+    def leaks(self):
+        """When all have ended, the lock is free at the latest when its lease ends, and nothing else stays for good."""
+        with self.server.connect() as redis:
+            # What nobody is left to give back ends with its lease.
+            lease_s = max(redis("PTTL", self.watch.key), 0) / 1000
+            patience = lease_s if any(unguarded(run) for run in self.runs) else min(lease_s, 2)
+            deadline = time.monotonic() + patience + 1
+            while time.monotonic() < deadline and (redis("EXISTS", self.watch.key) or trials.left_over(self.directory)):
+                time.sleep(0.05)
+            if redis("EXISTS", self.watch.key):
+                self.find("leaked", None, boottime_ns(), f"the lock is still held, PTTL "
+                          f"{redis('PTTL', self.watch.key)}, by {redis('GET', self.watch.key)}")
+            for key in redis("KEYS", "*"):
+                if redis("PTTL", key) == -1 and not key.startswith("filler:"):
+                    self.find("leaked", None, boottime_ns(), f"key {key} without expiry")
+            for line in redis("INFO", "keyspace").splitlines():
+                if line.startswith("db") and not line.startswith(f"db{self.server.database}:"):
+                    self.find("leaked", None, boottime_ns(), f"keys in another database: {line}")
+        for pid, shown in trials.left_over(self.directory):
+            self.find("leaked", None, boottime_ns(), f"process {pid} left over: {shown}")
+
+    def close(self):
+        self.stop.set()
+        self.over.set()
+        self.watch.over.set()
+        for pid, _ in trials.left_over(self.directory):
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        self.proxy.close()
+        self.server.close()
+
+
+def unguarded(run):
+    """Whether its lock may stay until the lease ends: nobody was left, or nobody yet there, to give it back."""
+    return bool(run.struck) and (run.target() == "both" or run.strike in ("kill-guard", "stop-guard", "stop-group") or
+                                 run.strike == "kill-rlock" and (run.phase != "held" or run.strike_ms < NO_GUARD_MS))

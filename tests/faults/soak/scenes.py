@@ -1,0 +1,186 @@
+"""What the scenes share: a lane of one server, holders that end when told, waiters that write down when they ran."""
+
+import contextlib
+import os
+import random
+import subprocess
+import time
+
+from stage import Notes, Server, boottime_ns
+
+LIMIT_MS = 1500  # the promise is a second; the rest is a loaded machine's, to start a process
+# CLOCK_BOOTTIME in hundredths of a second, as the kernel rounds it down.
+NOTE = 'read -r up rest </proc/uptime; echo "{word} {name} $up" >>{file}; '
+
+
+class Person:
+    """An rlock, with what it runs."""
+
+    def __init__(self, name, process):
+        self.name, self.process = name, process
+
+    def status(self, seconds):
+        """Its exit status, None where it did not end in time."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def guard(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
+            for pid in map(int, file.read().split()):
+                with open(f"/proc/{pid}/comm") as comm:
+                    if comm.read().strip() == "rlock-guard":
+                        return pid
+        return None
+
+
+class Scene:
+    """One small trial with a lock of its own. `wrongs` and `waits_ms` are what it found."""
+
+    def __init__(self, lane, seed):
+        self.lane, self.server = lane, lane.server
+        self.rng = random.Random(seed)
+        self.key = "scene-" + seed.replace(".", "-")
+        self.file = f"{lane.directory}/{self.key}"
+        open(self.file, "w").close()
+        self.people, self.wrongs, self.waits_ms = [], [], []
+
+    def redis(self, *words):
+        with self.server.connect(timeout=30) as redis:
+            return redis(*words)
+
+    def begin(self, name, ttl_ms, wait_ms, command, **options):
+        environment = {each: value for each, value in os.environ.items() if not each.startswith("RLOCK")}
+        environment |= {"RLOCK_SERVER": self.server.url()}
+        with open(f"{self.lane.directory}/errors", "ab") as errors:
+            process = subprocess.Popen(
+                [self.lane.rlock, "run", "-t", f"{ttl_ms}ms", "-w", f"{wait_ms}ms", self.key, "--", "sh", "-c", command],
+                env=environment, stdout=errors, stderr=errors, process_group=0,
+                **{"stdin": subprocess.DEVNULL, **options})
+        self.people.append(Person(name, process))
+        return self.people[-1]
+
+    def holder(self, ttl_ms):
+        """Holds the lock until its standard input is closed."""
+        person = self.begin("holder", ttl_ms, 10_000, self.note("start", "holder") + "read line; " +
+                            self.note("end", "holder") + ":", stdin=subprocess.PIPE)
+        self.until(lambda: "holder" in self.started(), "the holder's start")
+        self.until(person.guard, "the holder's guard")
+        return person
+
+    def waiter(self, name, wait_ms=60_000, ttl_ms=5000):
+        """Stands in the queue when this returns, behind whoever stood there."""
+        before = self.waiting()
+        person = self.begin(name, ttl_ms, wait_ms,
+                            self.note("start", name) + "sleep 0.02; " + self.note("end", name))
+        self.until(lambda: self.waiting() > before or person.process.poll() is not None, "a waiter's arrival")
+        return person
+
+    def waiting(self):
+        return self.redis("ZCARD", f"rlock:q:{{rlock:{self.key}}}")
+
+    def note(self, word, name):
+        return NOTE.format(word=word, name=name, file=self.file)
+
+    def until(self, condition, what, seconds=15):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise Unplayable(f"{what} did not come in {seconds} s")
+            time.sleep(0.003)
+
+    # --- what the commands wrote --------------------------------------------------------------
+
+    def lines(self, word):
+        """(name, CLOCK_BOOTTIME ns) in their order."""
+        with open(self.file) as file:
+            words = [line.split() for line in file]
+        return [(name, round(float(up) * 1e9)) for what, name, up in words if what == word]
+
+    def started(self):
+        return dict(self.lines("start"))
+
+    def check_first(self, event, limit_ms, names):
+        """One of these starts within the limit of the event (CLOCK_BOOTTIME ns). Waits for it."""
+        with contextlib.suppress(Unplayable):
+            self.until(lambda: any(name in self.started() for name in names), "", seconds=40)
+        starts = [at for name, at in self.lines("start") if name in names]
+        wait_ms = (starts[0] - event) / 1e6 if starts else 40_000
+        self.waits_ms.append(max(wait_ms, 0))
+        if wait_ms > limit_ms:
+            self.wrongs.append(f"free for {wait_ms:.0f} ms beside {len(names)} waiting")
+
+    def check_rest(self, people):
+        """All of these end with 0, each within a second of the one before, in the order in which they stand here."""
+        for person in people:
+            status = person.status(60)
+            if status != 0:
+                self.wrongs.append(f"{person.name} ended with {status}")
+        names = {person.name for person in people}
+        order = [name for name, _ in self.lines("start") if name in names]
+        if order != [person.name for person in people if person.name in order]:
+            self.wrongs.append(f"they ran in the order {' '.join(order)}")
+        ends, starts = sorted(at for _, at in self.lines("end")), [at for name, at in self.lines("start") if name in names]
+        for start in starts[1:]:
+            gap_ms = (start - max([end for end in ends if end <= start] or [start])) / 1e6
+            self.waits_ms.append(gap_ms)
+            if gap_ms > LIMIT_MS:
+                self.wrongs.append(f"free for {gap_ms:.0f} ms between two of them")
+
+    def close(self):
+        """Ends whoever is left, each with its process group, which is its own until it has been waited for."""
+        for person in self.people:
+            if person.process.poll() is None:
+                guard = person.guard()
+                os.killpg(person.process.pid, 9)
+                if guard:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(guard, 9)
+            person.process.wait()
+            if person.process.stdin:
+                person.process.stdin.close()
+        self.redis("DEL", "rlock:" + self.key)
+        os.unlink(self.file)
+
+
+class Unplayable(Exception):
+    """A scene that did not come to its event; that is wrong too."""
+
+
+class SceneLane:
+    """`scene`, a class of the lane's, has play(), and in `kind` what was drawn."""
+
+    scene = Scene
+    aof = False
+
+    def __init__(self, directory, rlock):
+        self.directory, self.rlock = directory, rlock
+        os.makedirs(directory)
+        self.notes = Notes(directory + "/notes")
+        self.server = Server(directory + "/server", aof=self.aof)
+
+    def play(self, seed):
+        """(kind, what was wrong, how long the free lock lay there each time in ms) of the scene of a seed."""
+        scene = self.scene(self, seed)
+        self.notes(f"scene {seed}: {scene.kind}")
+        try:
+            scene.play()
+        except Unplayable as unplayable:
+            scene.wrongs.append(str(unplayable))
+        finally:
+            scene.close()
+        for wrong in scene.wrongs:
+            self.notes(f"wrong {seed}: {wrong}")
+        return scene.kind, scene.wrongs, scene.waits_ms
+
+    def close(self):
+        self.server.close()
+
+
+def sleep_ms(ms):
+    if ms > 0:
+        time.sleep(ms / 1000)
+
+
+__all__ = ["LIMIT_MS", "Scene", "SceneLane", "Unplayable", "boottime_ns", "sleep_ms"]

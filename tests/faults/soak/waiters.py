@@ -1,0 +1,82 @@
+"""Scenes of R28: a lock becomes free while waiters ahead give up, die or freeze; the next living one takes it.
+
+Wrong is a free lock that nobody took within a second of the last event (a claim lease more where somebody ahead was
+frozen), a gap of more than a second between two who waited, a waiter that was overtaken by a later one, one that did not get the lock."""
+
+import os
+import re
+import signal
+import time
+
+from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
+from stage import FAULTS
+
+FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
+EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
+
+
+def claim_ms():
+    """How long a hand-off may stay unconfirmed; the scripts say it."""
+    with open(FAULTS + "/../../src/lock/scripts/common.lua") as file:
+        return int(re.search(r"CLAIM_MS = (\d+)", file.read())[1])
+
+
+class QueueScene(Scene):
+    def __init__(self, lane, seed):
+        super().__init__(lane, seed)
+        self.event = self.rng.choice(EVENTS)
+        self.ahead = self.rng.choice((0, 1, 1, 2, 3))
+        self.fate = self.rng.choice(list(FATES))
+        self.behind = self.rng.choice((1, 1, 2, 4, 8))
+        self.foreign = self.event == "foreign goes" or self.event != "holder dies" and self.event != "holder ends" and (
+            self.event == "flushed" or self.rng.random() < 0.5)
+        self.kind = self.event + (f", {self.ahead} {self.fate}" if self.ahead else "")
+
+    def play(self):
+        holder = None
+        if self.foreign:
+            self.redis("SET", "rlock:" + self.key, "foreign", "NX", "PX", 60_000)
+        else:
+            holder = self.holder(600 if self.event == "holder dies" else 5000)
+        gives_up = self.fate == "give up"
+        victims = [self.waiter(f"ahead{number}", 1000 if gives_up else 60_000) for number in range(self.ahead)]
+        survivors = [self.waiter(f"behind{number}") for number in range(self.behind)]
+        for victim in victims if gives_up else []:
+            victim.status(20)
+        if not gives_up:
+            for victim in victims:
+                os.kill(victim.process.pid, FATES[self.fate])
+        sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
+        event = self.free(holder)
+        limit = LIMIT_MS + (claim_ms() if self.ahead and self.fate == "frozen" else 0)
+        self.check_first(event, limit, {person.name for person in survivors})
+        self.check_rest(survivors)
+
+    def free(self, holder):
+        """Lets the event come to pass; when the lock was free."""
+        side = [key for key in self.redis("KEYS", f"rlock:?:*{self.key}*")]
+        if self.event == "queue deleted":
+            side = [f"rlock:q:{{rlock:{self.key}}}"]
+        if self.event.endswith("deleted"):
+            if side:
+                self.redis("DEL", *side)
+            sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
+        if self.event == "flushed":
+            self.redis("FLUSHALL")
+        elif self.event == "holder dies":
+            guard = holder.guard()
+            os.kill(guard, signal.SIGSTOP)
+            holder.process.kill()
+            holder.process.wait()
+            os.kill(guard, signal.SIGKILL)
+            time.sleep(max(self.redis("PTTL", "rlock:" + self.key), 0) / 1000)
+        elif holder:
+            holder.process.stdin.close()
+            holder.status(10)
+        else:
+            self.redis("DEL", "rlock:" + self.key)
+        return boottime_ns()
+
+
+class Lane(SceneLane):
+    scene = QueueScene

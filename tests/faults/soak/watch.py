@@ -1,0 +1,116 @@
+"""Asks the server itself, every few ms, who holds a lock and until when."""
+
+import bisect
+import threading
+import time
+from array import array
+
+from resp import ServerError
+from stage import boottime_ns
+
+LOOK = "return {redis.call('GET', KEYS[1]) or '', redis.call('PEXPIRETIME', KEYS[1])}"
+
+
+class Watch(threading.Thread):
+    """An observation is made somewhere between `sent` and `got`; there is none while the server does not answer."""
+
+    def __init__(self, server, key, poll_ms):
+        super().__init__(daemon=True)
+        self.server, self.key, self.poll_s = server, "rlock:" + key, poll_ms / 1000
+        self.over = threading.Event()
+        self.sent, self.got, self.owner = array("q"), array("q"), array("l")
+        self.expires_ms = array("q")  # as the server says: Unix time
+        self.ahead = None
+        self.tokens, self.numbers = [None], {None: 0}
+        self.ends = {}  # number of a token -> the latest expiry it was seen with, CLOCK_BOOTTIME ns
+
+    def run(self):
+        redis = None
+        while not self.over.wait(self.poll_s):
+            try:
+                redis = redis or self.server.connect(timeout=60)
+                self.look(redis)
+            except (OSError, ServerError):
+                if redis:
+                    redis.close()
+                redis = None
+
+    def look(self, redis):
+        sent = boottime_ns()
+        token, expires_ms = redis("EVAL", LOOK, 1, self.key)
+        got = boottime_ns()
+        token = token or None
+        if token not in self.numbers:
+            self.numbers[token] = len(self.tokens)
+            self.tokens.append(token)
+        self.sent.append(sent)
+        self.got.append(got)
+        self.owner.append(self.numbers[token])
+        self.expires_ms.append(expires_ms)
+        if token:
+            end = expires_ms * 1_000_000 - self.ahead_ns()
+            self.ends[self.owner[-1]] = max(end, self.ends.get(self.owner[-1], 0))
+
+    def ahead_ns(self):
+        """CLOCK_REALTIME, in which the server expires keys, less CLOCK_BOOTTIME. The last good
+        measurement: one during which this thread had to wait for the processor is none."""
+        before, real, after = boottime_ns(), time.clock_gettime_ns(time.CLOCK_REALTIME), boottime_ns()
+        if after - before < 100_000 or self.ahead is None:
+            self.ahead = real - before
+        return self.ahead
+
+    def end(self):
+        self.over.set()
+        self.join(70)
+
+    # --- what it has seen ---------------------------------------------------------------------
+
+    def loss(self, token, start, last):
+        """When it was seen, while the command lived, that the key did not hold its token."""
+        number = self.numbers.get(token, -1)
+        for at in range(bisect.bisect_left(self.sent, start), len(self.got)):
+            if self.got[at] >= last:
+                return None
+            if self.owner[at] != number:
+                return self.got[at]
+        return None
+
+    def lease_end(self, token):
+        """The latest expiry that a token was seen with, None where it was not seen."""
+        return self.ends.get(self.numbers.get(token))
+
+    def holdings(self):
+        """(token or None, from, to): who held it when, in order; only what was seen."""
+        found = []
+        for at, number in enumerate(self.owner):
+            if found and found[-1][0] == self.tokens[number]:
+                found[-1][2] = self.got[at]
+            else:
+                found.append([self.tokens[number], self.sent[at], self.got[at]])
+        return [tuple(each) for each in found]
+
+    def histories(self, starts):
+        """(revived, shortened): lists of (time, text). `starts`: token -> start of its command."""
+        revived, shortened, gone = [], [], set()
+        for at in range(1, len(self.owner)):
+            now = self.owner[at]
+            if now != self.owner[at - 1]:
+                gone.add(self.owner[at - 1])
+                if now in gone and starts.get(self.tokens[now], self.got[at]) < self.sent[at]:
+                    revived.append((self.got[at], f"token {self.tokens[now]} came back"))
+            elif now and self.expires_ms[at] < self.expires_ms[at - 1]:
+                back = self.expires_ms[at - 1] - self.expires_ms[at]
+                shortened.append((self.got[at], f"the lease of {self.tokens[now]} lost {back} ms"))
+        return revived, shortened
+
+    def around(self, start, end):
+        """(time, text) of each change of holder between two times."""
+        found, last = [], -1
+        for at in range(max(0, bisect.bisect_left(self.got, start) - 1), len(self.got)):
+            if self.got[at] > end:
+                break
+            if self.owner[at] != last:
+                last = self.owner[at]
+                left = self.expires_ms[at] - (self.got[at] + self.ahead) / 1e6 if last else 0
+                found.append((self.got[at], f"key holds {self.tokens[last]}, {left:.0f} ms left"))
+        return found
