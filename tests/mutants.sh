@@ -4,16 +4,20 @@
 # catches has failed, and so has one that does not build or whose text has moved.
 #
 #   tests/mutants.sh [NAME...]
+#   tests/mutants.sh --dry-run [NAME...]   builds and tests nothing: only whether each can be put where it belongs, and
+#                                          whether its test is there
 set -euo pipefail
 cd "$(dirname "$0")/.."
-bash packaging/install-deps.sh test
+dry=
+if [[ ${1-} == --dry-run ]]; then dry=1 && shift; fi
+[[ $dry ]] || bash packaging/install-deps.sh test
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$tree"
 cd "$tree"
-cmake --preset release -DCMAKE_BUILD_TYPE=Debug -DRLOCK_WERROR=OFF >/dev/null
-cmake --build --preset release --target rlock >"$tree/build.log" 2>&1 || { cat "$tree/build.log"; exit 1; }
+[[ $dry ]] || cmake --preset release -DCMAKE_BUILD_TYPE=Debug -DRLOCK_WERROR=OFF >/dev/null
+[[ $dry ]] || cmake --build --preset release --target rlock >"$tree/build.log" 2>&1 || { cat "$tree/build.log"; exit 1; }
 export RLOCK=$tree/build/release/rlock
 
 # put FILE OLD NEW: replaces what stands there exactly once.
@@ -28,12 +32,17 @@ open(path, "w", encoding="utf-8").write(text.replace(old, new))
 PYTHON
 }
 
+# there FILE FILTER: `applies` where such a test exists.
+there() {
+  grep -E '^@test' "tests/$1" | sed -E 's/^@test ["'"'"'](.*)["'"'"'] \{$/\1/' | grep -Eq -- "$2" && echo applies || echo untested
+}
+
 trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
 
 passed=0 failed=0
 verdict() {
   printf '%-30s %-8s %-10s %s\n' "$1" "$2" "$3" "$4"
-  case $3 in caught) passed=$((passed + 1)) ;; *) failed=$((failed + 1)) ;; esac
+  case $3 in caught | applies) passed=$((passed + 1)) ;; *) failed=$((failed + 1)) ;; esac
 }
 
 printf '%-30s %-8s %-10s %s\n' mutant promise verdict test
@@ -45,6 +54,8 @@ while IFS= read -r line <&3; do
   cp "src/$file" saved
   if ! put "src/$file" "$(trim "$old")" "$(trim "$new")"; then
     verdict "$name" "$promise" moved "$tests"
+  elif [[ $dry ]]; then
+    verdict "$name" "$promise" "$(there "$tests" "$filter")" "$tests: $filter"
   elif ! cmake --build --preset release --target rlock >build.log 2>&1; then
     tail -n 20 build.log
     verdict "$name" "$promise" unbuilt "$tests"

@@ -22,7 +22,8 @@ teardown_file() { stop_servers; }
   expect 127 rlock run "$key" -- ./no-such-command
   [[ $output == *"cannot execute ./no-such-command"* ]]
   expect 127 rlock run "$key" -- no-such-command
-  touch plain && chmod 644 plain
+  touch plain
+  chmod 644 plain
   expect 126 rlock run "$key" -- ./plain
   expect 126 rlock run "$key" -- .
   is_free
