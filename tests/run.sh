@@ -3,6 +3,8 @@
 #
 #   tests/run.sh [--preset P]                every test: the unit tests and all bats files
 #   tests/run.sh [--preset P] FILE.bats...   these files alone
+#   tests/run.sh tests/tools/*.bats          the tests of the test tools, which need no rlock; part of every test, but for
+#                                            the presets other than release
 #
 # --preset: which build of CMakePresets.json is tested. With asan or tsan each report of a sanitizer counts as a failure.
 # tsan makes vfork a fork and lets signals wait, so files that look at just those are left out unless they are named.
@@ -132,7 +134,9 @@ bats_files() {
 shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
-    for file in "$root"/tests/*.bats "$root"/tests/faults/*.bats; do
+    tools=()
+    [[ $preset != release ]] || tools=("$root"/tests/tools/*.bats)
+    for file in "$root"/tests/*.bats "$root"/tests/faults/*.bats "${tools[@]}"; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] || files+=("$file")
     done
 fi

@@ -2,20 +2,24 @@
 # The long form of the fault proofs: everything that tests/run.sh does briefly, for as long as asked. Ends with
 # `N passed, N failed`. Installs what is missing.
 #
-#   tests/soak.sh [--minutes N] [--faults N] [--seed N]     defaults: 30 minutes or 3000 faults, a random seed
+#   tests/soak.sh [--minutes N | --hours N] [--faults N] [--seed N]
+#
+# Defaults: 30 minutes or 3000 faults, a random seed. It is the contenders, waiters and releases under faults that last so
+# long, and a quarter of it again on a busy host; the rest has its own time.
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# (half with lease times of 2 s, half with 600 ms), the whole suite under the least ACL and under sanitizers, the mutants,
-# the fuzzer, the model.
+# with lease times of 200 ms to 30 s, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the
+# model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
 while (($# > 0)); do
   case $1 in
     --minutes) minutes=$2 ;;
+    --hours) minutes=$(($2 * 60)) ;;
     --faults) faults=$2 ;;
     --seed) seed=$2 ;;
-    *) echo "usage: soak.sh [--minutes N] [--faults N] [--seed N]" >&2; exit 64 ;;
+    *) echo "usage: soak.sh [--minutes N | --hours N] [--faults N] [--seed N]" >&2; exit 64 ;;
   esac
   shift 2
 done
@@ -35,12 +39,14 @@ step() {
   if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $name"; fi
 }
 
-half=$((minutes * 30))
+# What lasts: contenders, waiters and releases under faults; then beside a crowd of sleepers and busy cores.
+seconds=$((minutes * 60))
 step 'cuts' python3 tests/faults/cuts.py
 step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
-step 'soak, ttl 2 s' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --seed "$seed"
-step 'soak, ttl 600 ms' python3 tests/faults/soak.py --seconds "$half" --faults $((faults / 2)) --ttl 600 --seed $((seed + 1))
+step 'soak' python3 -B tests/faults/soak --seconds "$seconds" --faults "$faults" --lanes 2 --seed "$seed"
+step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4)) --faults "$faults" --crowd 4000 \
+  --busy "$(nproc)" --seed $((seed + 1))
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan

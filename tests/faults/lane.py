@@ -13,28 +13,9 @@ from collections import Counter
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from proxy import boottime_ns  # noqa: E402
-
-
-def ask(connection, *words):
-    """One command on a plain socket; the raw reply."""
-    request = b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
-    connection.sendall(request)
-    return connection.recv(4096)
-
-
-def connect(path):
-    connection = socket.socket(socket.AF_UNIX)
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            connection.connect(path)
-            return connection
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+from resp import connected  # noqa: E402
 
 
 class Lane:
@@ -64,10 +45,10 @@ class Lane:
         self.url = "redis://" + address if tcp else f"unix://{self.directory}/proxy"
 
     def control(self, line):
-        connection = connect(self.control_path)
-        connection.sendall(line.encode() + b"\n")
-        answer = connection.makefile().readline()
-        connection.close()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.control_path)
+            connection.sendall(line.encode() + b"\n")
+            answer = connection.makefile().readline()
         if answer.startswith("error"):
             raise RuntimeError(f"{line}: {answer}")
         return answer
@@ -78,16 +59,15 @@ class Lane:
 
     def watch(self, stop, seen):
         """Asks the server itself who holds the key: when it first was, and first was not, held."""
-        connection = connect(self.server)
+        redis = connected(self.server)
         while not stop.is_set():
-            reply = ask(connection, b"GET", b"rlock:" + self.key.encode())
-            held = not reply.startswith(b"$-1")
+            held = redis("GET", "rlock:" + self.key) is not None
             if held:
                 seen["held"] = True
             elif seen.get("held") and "gone" not in seen:
                 seen["gone"] = boottime_ns()
             time.sleep(0.002)
-        connection.close()
+        redis.close()
 
     def run(self, faults, hold_ms, at_ms=0, storm=False, stubborn=False, before=()):
         """One run of a command of hold_ms, with the lines of `faults` given to the proxy at_ms after its start;
@@ -121,9 +101,9 @@ class Lane:
             rlock.kill()
             status = f"{rlock.wait()} (it never ended)"
         # The lock may stay until its lease ends, not longer.
-        direct = connect(self.server)
+        direct = connected(self.server)
         deadline = time.monotonic() + ttl / 1000 + 2
-        while not ask(direct, b"GET", b"rlock:" + self.key.encode()).startswith(b"$-1"):
+        while direct("GET", "rlock:" + self.key) is not None:
             if time.monotonic() > deadline:
                 break
             time.sleep(0.005)
@@ -168,7 +148,7 @@ class Field:
         self.redis = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", server, "--save", "",
                                        "--appendonly", "no", "--dir", self.root], stdout=subprocess.DEVNULL)
         self.lanes = []
-        connect(server).close()
+        connected(server).close()
         for number in range(options.jobs):
             self.lanes.append(Lane(self.root, number, server, options))
 

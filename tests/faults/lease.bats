@@ -1,4 +1,4 @@
-# The short forms of cuts.py, deadlines.py and soak.py; tests/soak.sh runs them at length.
+# The short forms of cuts.py and deadlines.py; tests/soak.sh runs them at length.
 load ../helper
 
 here=$BATS_TEST_DIRNAME

@@ -15,8 +15,11 @@ setup() {
 stand_in() {
     {
         echo '#!/bin/sh'
-        echo 'while [ "$1" != -- ]; do key=$1; [ "$1" != --server ] || socket=${2#unix://}; shift; done; shift'
-        echo 'export RLOCK_KEY=$key RLOCK_TOKEN=t$$'
+        echo 'while [ "$1" != -- ]; do key=$1; shift; done; shift'
+        echo 'socket=${RLOCK_SERVER#unix://}; [ -n "$socket" ] ||' # a scene names it so
+        echo 'socket=$(sed -n "s#server = .unix://\(.*\).#\1#p" "$RLOCK_CONFIG")'
+        echo '[ -z "$RLOCK_TOKEN" ] || exec "$@"' # nested
+        echo 'export RLOCK_KEY=$key RLOCK_TOKEN=$(printf %032x $$)'
         cat
     } >"$RLOCK"
     chmod +x "$RLOCK"
@@ -24,13 +27,13 @@ stand_in() {
 
 # soak SECONDS OPTION...: in a directory of the test's own
 soak() {
-    python3 -B "$BATS_TEST_DIRNAME/soak.py" --keep "$BATS_TEST_TMPDIR/soak" --show 2 \
-        --ttl 600 --wait 2000 --seconds "$1" "${@:2}" 2>&1
+    python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --keep "$BATS_TEST_TMPDIR/soak" --show 2 --only contest \
+        --plain --weathers calm --shapes plain --ttl 600 --wait 2000 --seconds "$1" "${@:2}" 2>&1
 }
 
 # found KIND: the total under it in the table
 found() {
-    awk -v kind="$1" '$1 == "fault" { for (i = 1; i <= NF; i++) if ($i == kind) column = i }
+    awk -v kind="$1" '$1 == "met" && $2 == "runs" { for (i = 1; i <= NF; i++) if ($i == kind) column = i + 1 }
         $1 == "total" { print $column }' <<<"$output"
 }
 
@@ -43,16 +46,16 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 
 @test "a lock that holds, without faults, passes" {
     stand_in <<<"$take; \"\$@\"; status=\$?; $give; exit \$status"
-    run -0 soak 4 --contenders 3 --every 0 --server-every 0 --strike-prob 0
-    for kind in overlap late slow wrong revived shortened leaked; do
+    run -0 soak 4 --contenders 3 --strike-prob 0
+    for kind in overlap outlived late slow stalled storm wrong revived shortened leaked; do
         [ "$(found $kind)" = 0 ]
     done
-    [ "$(found runs)" -gt 5 ]
+    [ "$(awk '$1 == "total" { print $3 }' <<<"$output")" -gt 5 ]
 }
 
 @test "no lock at all: overlaps, and commands that run late" {
     stand_in <<<'exec "$@"'
-    run -1 soak 4 --contenders 3 --every 0 --server-every 0 --strike-prob 0
+    run -1 soak 4 --contenders 3 --strike-prob 0
     [[ "$output" == *"was last alive ("* ]]
     [ "$(found overlap)" -gt 0 ]
     [ "$(found late)" -gt 0 ]
@@ -61,22 +64,23 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 
 @test "a lease that ends while the command goes on: late" {
     stand_in <<<"${take/9000/200}; \"\$@\"; status=\$?; $give; exit \$status"
-    run -1 soak 6 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    run -1 soak 6 --contenders 1 --strike-prob 0
     [ "$(found late)" -gt 0 ]
     [ "$(found overlap)" = 0 ]
 }
 
 @test "an exit status that says busy though the command ran: wrong" {
     stand_in <<<"$take; \"\$@\"; $give; exit 75"
-    run -1 soak 3 --contenders 2 --every 0 --server-every 0 --strike-prob 0
-    [ "$(found wrong)" = "$(found runs)" ]
-    [[ "$output" == *"status 75, but the command started"* ]]
+    run -1 soak 3 --contenders 2 --strike-prob 0
+    [ "$(found wrong)" -gt 0 ]
+    [ "$(found wrong)" = "$(awk '$1 == "total" { print $3 }' <<<"$output")" ]
+    [[ "$output" == *"status 75; command ended with"* ]]
 }
 
 @test "a lock and a key left behind: leaked" {
     stand_in <<<"[ -e '$BATS_TEST_TMPDIR/been' ] && exit 75; >'$BATS_TEST_TMPDIR/been'
         $take; \"\$@\"; redis-cli -s \"\$socket\" set rlock:litter 1 >/dev/null; exit 0"
-    run -1 soak 1 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    run -1 soak 1 --contenders 1 --strike-prob 0
     [ "$(found leaked)" = 2 ]
     [[ "$output" == *"the lock is still held"* ]]
     [[ "$output" == *"key rlock:litter without expiry"* ]]
@@ -84,7 +88,7 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 
 @test "a command that outlives its killed rlock: slow" {
     stand_in <<<"${take/9000/800}; \"\$@\"; status=\$?; $give; exit \$status"
-    run -1 soak 6 --contenders 1 --every 0 --server-every 0 --strike-prob 1 --strikes kill-rlock
+    run -1 soak 6 --contenders 1 --strike-prob 1 --strikes kill-rlock
     [ "$(found slow)" -gt 0 ]
 }
 
@@ -101,7 +105,33 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 		sleep 0.1
 		exit $status
 	END
-    run -1 soak 5 --contenders 1 --every 0 --server-every 0 --strike-prob 0
+    run -1 soak 5 --contenders 1 --strike-prob 0
     [ "$(found revived)" -gt 0 ]
     [ "$(found shortened)" -gt 0 ]
+}
+
+@test "a nested command that goes on when its outer run has given the lock back: outlived, and late" {
+    stand_in <<<"$take; \"\$@\"; status=\$?; $give; exit \$status"
+    run -1 soak 5 --contenders 2 --strike-prob 0 --shapes nested-left
+    [ "$(found outlived)" -gt 0 ]
+    [ "$(found late)" -gt 0 ]
+}
+
+@test "a lock that lies idle beside a waiter: stalled" {
+    stand_in <<<"$take; \"\$@\"; status=\$?; sleep 3; $give; exit \$status"
+    run -1 soak 7 --contenders 3 --strike-prob 0 --wait 9000
+    [ "$(found stalled)" -gt 0 ]
+    [ "$(found overlap)" = 0 ]
+}
+
+@test "a command of the same token again and again: storm" {
+    stand_in <<<"$take; redis-cli -s \$socket -r 300 get \$RLOCK_TOKEN >/dev/null; \"\$@\"; status=\$?; $give; exit \$status"
+    run -1 soak 3 --contenders 1 --strike-prob 0
+    [ "$(found storm)" -gt 0 ]
+}
+
+@test "a scene is played again by its seed, and a stand-in that gives up is found in it" {
+    stand_in <<<'exit 69'
+    run -1 timeout 110 python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --replay release:1
+    [[ "$output" == *"--replay release:1: the holder ended with 69"* ]]
 }

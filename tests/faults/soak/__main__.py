@@ -66,6 +66,7 @@ def parse_options():
         help="ms, shortest and longest")
     add("--longest", type=float, default=4000, help="no command and no stop is longer, ms")
     add("--wait", type=int, default=20000, help="-w of most runs, ms")
+    add("--plain", action="store_true", help="a Unix socket, no password and database 0 in every round")
     add("--shapes", type=one_of(SHAPES), default=list(SHAPES))
     add("--strike-prob", type=float, default=0.4, help="of a kill or a stop, per run")
     add("--strikes", type=one_of(STRIKES), default=list(STRIKES))

@@ -26,10 +26,10 @@ class Contest:
         open(directory + "/log", "a").close()
         self.notes = Notes(directory + "/notes")
         rng = random.Random(f"{seed}/stage")
-        secured = rng.random() < 0.5
+        secured, tcp = (rng.random() < 0.5 and not options.plain for _ in range(2))
         self.server = Server(directory + "/server", aof=weather in ("calm", "server"),
                              password="hunter2" if secured else None, database=3 if secured else 0)
-        self.proxy = Proxy(directory, self.server, tcp=rng.random() < 0.5)
+        self.proxy = Proxy(directory, self.server, tcp=tcp)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
             file.write(f'server = "{self.proxy.url}"\n')

@@ -61,8 +61,9 @@ class Report:
         if self.runs["total"]:
             print("\nA run counts in each row of what met it; a finding, as its run.\n")
             print(f"{'':<18}{'met':>6}{'runs':>7}" + "".join(f"{kind:>10}" for kind in FINDINGS))
-            for row in [*sorted(set(self.met) | set(self.runs) - {"total"}), "total"]:
-                print(f"{row:<18}{self.met[row] or '':>6}{self.runs[row]:>7}" +
+            self.met["total"] = sum(self.met.values())
+            for row in [*sorted((set(self.met) | set(self.runs)) - {"total"}), "total"]:
+                print(f"{row.replace(' ', ':'):<18}{self.met[row]:>6}{self.runs[row]:>7}" +
                       "".join(f"{self.found[row, kind]:>10}" for kind in FINDINGS))
             print("\nstatus   " + ", ".join(f"{status}: {count}" for status, count in sorted(self.statuses.items())))
         if self.scenes:
@@ -81,7 +82,7 @@ class Report:
                   f"{max(self.deaths):.1f} ms after it")
         if self.idle:
             print(f"idle     {len(self.idle)} times free beside a waiter, at most {max(self.idle):.0f} ms")
-        met = sum(self.met.values()) + sum(self.scenes.values())
-        print(f"total    {self.findings} wrong; {met} faults, {self.runs['total']} runs, {self.commands} commands, "
+        met = self.met["total"] + sum(self.scenes.values())
+        print(f"in all   {self.findings} wrong; {met} faults, {self.runs['total']} runs, {self.commands} commands, "
               f"{sum(self.scenes.values())} scenes in {seconds:.0f} s; seed {seed}")
         return 1 if self.findings or not met + self.runs["total"] else 0

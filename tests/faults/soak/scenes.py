@@ -65,8 +65,10 @@ class Scene:
         """Holds the lock until its standard input is closed."""
         person = self.begin("holder", ttl_ms, 10_000, self.note("start", "holder") + "read line; " +
                             self.note("end", "holder") + ":", stdin=subprocess.PIPE)
-        self.until(lambda: "holder" in self.started(), "the holder's start")
-        self.until(person.guard, "the holder's guard")
+        self.until(lambda: "holder" in self.started() and person.guard() or person.process.poll() is not None,
+                   "the holder's start, and its guard's,")
+        if person.process.poll() is not None:
+            raise Unplayable(f"the holder ended with {person.process.poll()}")
         return person
 
     def waiter(self, name, wait_ms=60_000, ttl_ms=5000):
