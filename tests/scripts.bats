@@ -38,6 +38,8 @@ queued() {
   enter "$1" 30000 0 >/dev/null
 }
 holder() { redis get "rlock:$key"; }
+# records: the tokens that have one.
+records() { redis hkeys "rlock:i:{rlock:$key}" | grep -vx @ | sort; }
 line() { sed -n "$1p"; }
 
 # is REPLY ITEM...: compares with what is expected, item by item, as patterns. Empty items at the end do not show.
@@ -141,8 +143,7 @@ is() {
   redis del "rlock:$key"
   is "$(enter b)" 1 '[1-9]*'
   waiting 0
-  setup_names
-  [ "$(redis hlen "$info")" -le 2 ]
+  is "$(records)" a b
 }
 
 @test "enter of a token that has left returns -1 and does nothing" {
@@ -233,23 +234,41 @@ is() {
   [ "$(redis lrange "rlock:$key" 0 -1)" = theirs ]
 }
 
-@test "leave hands the lock to the first waiter, tells it, and tells the next" {
+@test "leave hands the lock to the first waiter, tells it, and tells who has come to be among the first three" {
+  local fence_before token
   enter a
-  queued b
-  queued c
-  local fence_before
+  for token in b c d e f; do queued $token; done
   setup_names
   fence_before=$(redis get "$fence")
   is "$(leave a)" 1 ''
   [ "$(holder)" = b ]
-  [ "$(redis pttl "$lock")" -le 3000 ]
-  [ "$(redis zrange "$queue" 0 -1)" = c ]
+  [ "$(redis pttl "$lock")" -le 1000 ]
+  is "$(redis zrange "$queue" 0 -1)" c d e f
   [ "$(redis get "$fence")" -gt "$fence_before" ]
   until_true 10 heard b g
-  until_true 10 heard c 'h 3000'
+  until_true 10 heard e 'h 700'
   # The confirmation is an enter: the fence of the hand-off, the whole lease.
   is "$(enter b 60000)" 1 "$(redis get "$fence")"
   [ "$(redis pttl "$lock")" -gt 30000 ]
+  for token in c d f; do heard $token 1; done
+}
+
+@test "who has come to be among the first three is told, whichever way those ahead went" {
+  local token
+  enter a
+  for token in b c d e f g; do queued $token; done
+  # One gives up.
+  leave c
+  until_true 10 heard e 'h 700'
+  heard f 1
+  # One behind them gives up.
+  leave f
+  # Two die, and the lock is taken by the one behind them.
+  kill "${background_pids[0]}" "${background_pids[2]}"
+  until_true 10 eval '! is_heard b && ! is_heard d'
+  redis del "rlock:$key"
+  is "$(enter e 30000 0)" 1 '[1-9]*'
+  until_true 10 heard g 'h 500'
 }
 
 @test "leave skips the dead and hands to the first living one" {
@@ -261,7 +280,7 @@ is() {
   leave a
   [ "$(holder)" = b ]
   [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = late ]
-  is "$(redis hkeys "rlock:i:{rlock:$key}" | sort)" b late
+  is "$(records)" b late
 }
 
 @test "records that nobody will read any more are swept out at a hand-over" {
@@ -271,7 +290,7 @@ is() {
   queued b
   queued c
   leave a
-  is "$(redis hkeys "rlock:i:{rlock:$key}" | sort)" b c
+  is "$(records)" b c
 }
 
 @test "a pattern subscriber does not make a dead waiter live" {
@@ -453,4 +472,164 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   [[ $output == *OOM* ]]
   is_free
   redis config set maxmemory 0
+}
+
+@test "a fence lives until the clock has caught up with it, and a day more; the first of a name a quarter of an hour" {
+  local left
+  setup_names
+  enter a
+  left=$(redis pttl "$fence")
+  ((800000 < left && left <= 900000))
+  leave a
+  enter b
+  left=$(redis pttl "$fence")
+  ((86000000 < left && left <= 86400000))
+  leave b
+  # The clock was three days ahead when it was given out.
+  redis set "$fence" $(($(redis time | head -1) + 3 * 86400))000000
+  enter c
+  left=$(redis pttl "$fence")
+  ((4 * 86390000 < left && left <= 4 * 86400000))
+}
+
+@test "what is no fence is replaced by the time" {
+  local value now
+  setup_names
+  for value in inf nan -1 1e300 0x7fffffffffff 9007199254740991 9007199254740992 99999999999999999999 '' ' 1' garbage; do
+    redis set "$fence" "$value"
+    now=$(redis time | head -1)
+    is "$(enter "a$value")" 1 "$(redis get "$fence")"
+    (("$(redis get "$fence")" / 1000000 - now < 60))
+    is "$(leave "a$value")" 1 ''
+  done
+}
+
+@test "a side key of another type is an error, and nothing was written before it" {
+  setup_names
+  redis rpush "$fence" x
+  run enter a
+  [[ $output == *WRONGTYPE* ]]
+  is_free
+  redis del "$fence"
+  redis set "$queue" x
+  run enter a
+  [[ $output == *WRONGTYPE* ]]
+  is_free
+  redis del "$queue"
+  enter a
+  enter b 30000 0
+  redis del "$lock" "$info"
+  redis set "$info" x
+  run enter b 30000 0
+  [[ $output == *WRONGTYPE* ]]
+  is_free
+  redis del "$queue" "$info"
+  enter c
+  redis set "$info" x px 60000
+  is "$(renew c 60000)" 1 0
+  [ "$(redis pttl "$lock")" -gt 30000 ]
+}
+
+@test "a full server grants nothing, whoever stands dead in the queue" {
+  enter a
+  enter dead 30000 0
+  redis del "rlock:$key"
+  redis config set maxmemory 1
+  run enter b
+  [[ $output == *OOM* ]]
+  is_free
+  waiting 1
+  redis config set maxmemory 0
+  is "$(enter b)" 1 '[1-9]*'
+  waiting 0
+}
+
+@test "a lock that somebody made endless stays so" {
+  enter a
+  redis persist "rlock:$key"
+  is "$(renew a)" 1 '[1-9]*'
+  is "$(enter a)" 1 '[1-9]*'
+  [ "$(redis pttl "rlock:$key")" = -1 ]
+}
+
+@test "a value that is no token is not read whole, and an empty one holds too" {
+  redis setrange "rlock:$key" 50000000 x
+  redis config resetstat
+  is "$(enter a)" 0 0 -1 -1 0 ''
+  is "$(renew a)" 0
+  is "$(leave a)" 0 ''
+  [ "$(inspect | head -1)" = foreign ]
+  [ "$(redis info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')" -lt 1000000 ]
+  [ "$(redis info commandstats | grep -c '^cmdstat_get:')" = 0 ]
+  redis set "rlock:$key" ''
+  is "$(enter b)" 0 0 -1 -1 0 ''
+  is "$(leave b)" 0 ''
+  [ "$(redis exists "rlock:$key")" = 1 ]
+}
+
+@test "the clock of the server steps back: who comes later stands behind all the same" {
+  local ahead ticket
+  enter a
+  # As if it had come by a clock an hour ahead.
+  ahead=$(($(redis time | head -1) + 3600))000000
+  redis zadd "rlock:q:{rlock:$key}" "$ahead" early
+  ticket=$(enter b 30000 0 | line 2)
+  [ "$ticket" = $((ahead + 1)) ]
+  [ "$(enter c 30000 0 | line 2)" = $((ahead + 2)) ]
+  is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" early b c
+}
+
+@test "the clock of the server steps forward: nobody is silent for that" {
+  enter a
+  queued b
+  queued c
+  setup_names
+  # As if all that was written an hour ago were the last there was.
+  local hour_ago=$(($(redis time | head -1) - 3600))000000
+  redis hset "$info" b "s $hour_ago $hour_ago 0 7 host ann " c "s $hour_ago $hour_ago 0 7 host ann " '@' "$hour_ago 0"
+  # The first who is heard since.
+  enter c 30000 0
+  leave a
+  [ "$(holder)" = b ]
+}
+
+@test "a record that is not understood is that of a living waiter as long as it has subscribed" {
+  enter a
+  queued b
+  setup_names
+  redis hset "$info" b '2;{"of":"a later version"}'
+  leave a
+  [ "$(holder)" = b ]
+}
+
+@test "who returns to a queue that is gone calls all the others" {
+  enter a
+  queued b
+  local ticket
+  ticket=$(redis zscore "rlock:q:{rlock:$key}" b)
+  background redis-cli -s "$sock" subscribe "rlock:w:{rlock:$key}" >all
+  until_true 10 grep -qx 1 all
+  # There it stands.
+  enter b 30000 "$ticket"
+  redis del "rlock:q:{rlock:$key}"
+  enter b 30000 "$ticket"
+  until_true 10 grep -qx r all
+  [ "$(grep -cx r all)" = 1 ]
+}
+
+@test "a look so soon after the last writes nothing" {
+  enter a
+  enter b 30000 0
+  local before
+  before=$(redis info persistence | grep rdb_changes)
+  enter b 30000 "$(redis zscore "rlock:q:{rlock:$key}" b)"
+  [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
+}
+
+@test "a replica's word that a lock is busy is none" {
+  enter a
+  redis replicaof 127.0.0.1 1
+  run enter b
+  redis replicaof no one
+  [[ $output == *READONLY* ]]
 }

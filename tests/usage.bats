@@ -91,6 +91,22 @@ verbs=(run acquire renew release status)
   done
 }
 
+@test "a key that would be what rlock keeps beside another lock" {
+  local key wrong='choose another'
+  for key in q:{x} i:{x} f:{x} t:{x}:0123 h:{x} l:{x} 'q::a{b}c'; do
+    expect_error 64 "$wrong" rlock run "$key" -- true
+    expect_error 64 "$wrong" rlock acquire -n "$key"
+    expect_error 64 "$wrong" rlock renew "$key" 0123
+    expect_error 64 "$wrong" rlock release "$key" 0123
+    expect_error 64 "$wrong" rlock release --force "$key"
+    expect_error 64 "$wrong" rlock status "$key"
+    expect_error 64 "$wrong" rlock run --prefix '' "rlock:$key" -- true
+    expect_error 64 "$wrong" rlock run --prefix 'rlo' "ck:$key" -- true
+  done
+  expect 0 rlock acquire --prefix '' 'q:{x}'
+  expect 0 rlock acquire q:x
+}
+
 @test "a key that is empty, too long, or has control characters" {
   local verb
   for verb in "${verbs[@]}"; do

@@ -1,7 +1,6 @@
 #include "lock/acquire.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 #include <utility>
 
@@ -25,9 +24,17 @@ constexpr Duration poke_jitter = 2s;
 // How often one looks that nobody will wake.
 constexpr Duration poll_least = 50ms;
 constexpr Duration poll_jitter = 100ms;
-// Behind the head, these ranks watch the holder's lease too, in case the head is dead.
-constexpr std::int64_t watching_ranks = 3;
+// Who stands further behind looks later, by so much for each place: an end of a lease is no stampede.
 constexpr Duration rank_delay = 100ms;
+// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while it
+// moves; and a touch is answered so much later, by when most hand-overs are over and done with.
+constexpr std::int64_t watchers = 3;
+constexpr Duration settling = 500ms;
+constexpr Duration touch_delay = 200ms;
+constexpr Duration touch_delay_of_rank = 150ms;
+// After a flush, or where the queue was lost, all come back, in their order.
+constexpr Duration flush_delay_of_rank = 30ms;
+constexpr Duration return_delay_of_rank = 1ms;
 // Giving back must not hold up one who has failed.
 constexpr Duration abandon_limit = 500ms;
 // How long a waiter without --wait puts up with a server that is away, at the least.
@@ -89,6 +96,7 @@ Result<std::optional<Lease>> Acquisition::step(Entered entered) {
       // The earliest it ever had: a late enter of ours may have queued us anew.
       ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
     }
+    is_first_ = not_held->rank >= 0 && not_held->rank < watchers;
     met_ = std::move(*not_held);
     return std::nullopt;
   }
@@ -141,7 +149,7 @@ Result<void> Acquisition::outlast(const base::Error& error, Instant asked, Insta
 // Until nobody is hit by a crowd that comes back: a waiter pauses longer than a holder, and longest where others are
 // before it. On a server with too few connections for all, the holder shall be first.
 Result<void> Acquisition::pause(Instant end) {
-  const bool far_back = met_ && met_->rank >= watching_ranks;
+  const bool far_back = met_ && met_->rank >= watchers;
   const auto again = BootClock::now() + backoff_.next() * (far_back ? 2 : 1);
   if (poller_.wait({}, std::min(again, end)) == Readiness::interrupted) return redis::interrupted();
   return {};
@@ -152,11 +160,13 @@ Result<Entered> Acquisition::ask(Instant give_up) {
   // Not cut short by give_up alone: a server that hangs is unreachable, not busy.
   const auto until = session.bounded(std::max(give_up, BootClock::now() + redis::least_try));
   if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
+    if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(client_.track(until, poller_));
     auto entered = client_.enter(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
     // It was not the subscribing that broke the connections.
     if (!entered && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
     return entered;
   }
+  tracks_.reset();
   const auto before = session.sent_at();
   auto entered = client_.enter_subscribed(token_, terms_.ttl, ticket_, wake_, who_, until, poller_);
   const bool hung_up = !entered && entered.error().code == ErrorCode::unreachable && session.sent_at() != before &&
@@ -187,18 +197,24 @@ Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
   }
 }
 
+// `each` for every place that stands before ours, as far as we know; little enough to come before the next poke.
+Duration Acquisition::rank_share(Duration each) const {
+  return std::min<Duration>(each * std::max<std::int64_t>(met_->rank, 0), poke_every);
+}
+
 // When to ask though no message came.
 Instant Acquisition::next_look() const {
   const auto now = BootClock::now();
-  auto look = now + jittered(poke_every, poke_jitter);
   if (!met_) return now;
-  const auto rank = std::max<std::int64_t>(met_->rank, 0);
-  if (met_->holder_ttl && rank < watching_ranks)
-    look = std::min(look, now + *met_->holder_ttl + 1ms + rank * rank_delay);
+  auto look = now + jittered(poke_every, poke_jitter);
+  if (met_->holder_ttl) look = std::min(look, now + *met_->holder_ttl + 1ms + rank_share(rank_delay));
   if (wake_ == Wake::poll) {
     // The further behind, the slower: a long queue must not load the server.
-    look = std::min(look, now + jittered(poll_least, poll_jitter) * std::min<std::int64_t>(1 + rank / 4, 10));
-  } else if (met_->holder_is_foreign && rank == 0) {
+    return std::min(look, now + jittered(poll_least, poll_jitter) * std::min<std::int64_t>(1 + met_->rank / 4, 10));
+  }
+  if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
+  // Nobody tells of a foreign holder's end, unless the server does.
+  if (met_->holder_is_foreign && met_->rank == 0 && !tracks_.value_or(false)) {
     look = std::min(look, now + jittered(poll_least, poll_jitter));
   }
   return look;
@@ -209,18 +225,16 @@ Result<bool> Acquisition::wait_for_turn(Instant give_up) {
   auto look = next_look();
   auto& session = client_.session();
   while (true) {
-    auto messages = session.pushes();
-    if (!messages) return true;  // broken: asking again connects anew
-    for (const auto& message : *messages) {
-      if (message.items.size() != 3 || message.items[0].text != "message") continue;
-      const std::string_view text = message.items[2].text;
-      if (text == "g") return true;
-      int claim_ms = 0;
-      if (text.starts_with("h ") &&
-          std::from_chars(text.data() + 2, text.data() + text.size(), claim_ms).ec == std::errc{}) {
-        look = std::min(look, BootClock::now() + Duration(claim_ms + 1));
-      }
+    const auto told = client_.told();
+    if (!told || told->granted) return true;  // broken: asking again connects anew
+    const auto now = BootClock::now();
+    if (told->look_in) {
+      is_first_ = true;
+      look = std::min(look, now + *told->look_in);
     }
+    if (is_first_ && told->flushed) look = std::min(look, now + rank_share(flush_delay_of_rank));
+    if (is_first_ && told->touched) look = std::min(look, now + touch_delay + rank_share(touch_delay_of_rank));
+    if (told->queue_lost) look = std::min(look, now + rank_share(return_delay_of_rank));
     pollfd readable{session.fd(), POLLIN, 0};
     switch (poller_.wait({&readable, 1}, std::min(look, give_up))) {
       case Readiness::interrupted:

@@ -20,6 +20,23 @@ constexpr base::Duration least_spent{30'000};
 
 std::int64_t integer_at(const Reply& reply, std::size_t i) { return reply.items[i].integer; }
 
+// Whether a reply is an array of just these: i integer, t text, a array. Of any other nothing is believed.
+bool is_shaped(const Reply& reply, std::string_view shape) {
+  const auto letter = [](const Reply& item) {
+    switch (item.kind) {
+      case Reply::Kind::integer:
+        return 'i';
+      case Reply::Kind::text:
+        return 't';
+      case Reply::Kind::array:
+        return 'a';
+      default:
+        return '?';
+    }
+  };
+  return reply.kind == Reply::Kind::array && std::ranges::equal(reply.items, shape, {}, letter);
+}
+
 std::optional<base::Duration> ttl_of(std::int64_t pttl) {
   return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
 }
@@ -58,15 +75,14 @@ Result<Reply> Client::run(const Script& script, const std::string& token, const 
 }
 
 Result<Entered> Client::read_entered(const Reply& reply) const {
-  const auto& items = reply.items;
-  if (items.size() == 2 && integer_at(reply, 0) == 1) {
+  if (is_shaped(reply, "ii") && integer_at(reply, 0) == 1) {
     return Held{static_cast<std::uint64_t>(integer_at(reply, 1)), session_.sent_at()};
   }
-  if (items.size() == 6 && integer_at(reply, 0) == 0) {
+  if (is_shaped(reply, "iiiiit") && integer_at(reply, 0) == 0) {
     return NotHeld{integer_at(reply, 1), integer_at(reply, 2), ttl_of(integer_at(reply, 3)), integer_at(reply, 4) == 0,
-                   Record::decode(items[5].text)};
+                   Record::decode(reply.items[5].text)};
   }
-  if (items.size() == 1 && integer_at(reply, 0) == -1) return Spent{};
+  if (is_shaped(reply, "i") && integer_at(reply, 0) == -1) return Spent{};
   return nonsense();
 }
 
@@ -83,7 +99,7 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
   // In this order: a waiter without a subscriber counts as dead.
   const std::vector<Command> flight{
       {"HELLO", "3"},
-      {"SUBSCRIBE", names_.channel(token)},
+      {"SUBSCRIBE", names_.channel(token), names_.channel_of_all()},
       command("EVALSHA", enter_script.sha1, token, enter_arguments(token, ttl, ticket, wake, who))};
   if (auto sent = session_.send(flight, until, poller); !sent) return std::unexpected(sent.error());
   auto hello = session_.next(until, poller);
@@ -111,12 +127,12 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
 Result<Renewed> Client::renew(const std::string& token, base::Duration ttl, Instant until, base::Poller& poller) {
   auto reply = run(renew_script, token, {token, std::to_string(ttl.count())}, until, poller);
   if (!reply) return std::unexpected(reply.error());
-  const auto& items = reply->items;
-  if (items.size() == 2 && integer_at(*reply, 0) == 1) {
+  if (is_shaped(*reply, "ii") && integer_at(*reply, 0) == 1) {
     return Renewed{RenewOutcome::renewed, static_cast<std::uint64_t>(integer_at(*reply, 1))};
   }
-  if (items.size() != 1) return nonsense();
-  return Renewed{integer_at(*reply, 0) == 0 ? RenewOutcome::not_owner : RenewOutcome::absent};
+  if (is_shaped(*reply, "i") && integer_at(*reply, 0) == 0) return Renewed{RenewOutcome::not_owner};
+  if (is_shaped(*reply, "i") && integer_at(*reply, 0) == -1) return Renewed{RenewOutcome::absent};
+  return nonsense();
 }
 
 Result<Checked> Client::check(const std::string& token, Instant until, base::Poller& poller) {
@@ -136,7 +152,7 @@ Result<Released> Client::leave(const std::string& token, base::Duration ttl, For
   const auto spent = std::to_string(std::max(ttl, least_spent).count());
   auto reply = run(leave_script, token, {token, spent, force == Force::yes ? "1" : ""}, until, poller);
   if (!reply) return std::unexpected(reply.error());
-  if (reply->items.size() != 2) return nonsense();
+  if (!is_shaped(*reply, "it")) return nonsense();
   auto holder = Record::decode(reply->items[1].text);
   switch (integer_at(*reply, 0)) {
     case 1:
@@ -156,7 +172,7 @@ Result<Inspection> Client::inspect(std::int64_t most_waiters, Instant until, bas
   auto reply = run(inspect_script, "", {std::to_string(most_waiters)}, until, poller);
   if (!reply) return std::unexpected(reply.error());
   const auto& items = reply->items;
-  if (items.size() != 6) return nonsense();
+  if (!is_shaped(*reply, "ttiiia")) return nonsense();
   Inspection result;
   if (items[0].text == "held") {
     result.state = Inspection::State::held;
@@ -184,14 +200,40 @@ Result<void> Client::watch(Instant until, base::Poller& poller) {
   return {};
 }
 
-Result<bool> Client::lock_was_touched() {
+Result<bool> Client::track(Instant until, base::Poller& poller) {
+  const Command tracking{"CLIENT", "TRACKING", "ON", "NOLOOP"};
+  auto replies = session_.flight({&tracking, 1}, until, poller);
+  if (!replies) return std::unexpected(replies.error());
+  return !replies->front().is_error();
+}
+
+Result<Told> Client::told() {
   auto pushes = session_.pushes();
   if (!pushes) return std::unexpected(pushes.error());
-  return std::ranges::any_of(*pushes, [this](const Reply& push) {
-    if (push.items.size() != 2 || push.items[0].text != "invalidate") return false;
-    const auto& keys = push.items[1].items;  // none: everything was flushed
-    return keys.empty() || std::ranges::find(keys, names_.lock, &Reply::text) != keys.end();
-  });
+  Told told;
+  for (const auto& push : *pushes) {
+    const auto& items = push.items;
+    if (items.size() == 2 && items[0].text == "invalidate") {
+      const auto& keys = items[1].items;
+      told.flushed |= keys.empty();
+      told.touched |= std::ranges::find(keys, names_.lock, &Reply::text) != keys.end();
+    } else if (items.size() == 3 && items[0].text == "message") {
+      const std::string_view text = items[2].text;
+      std::uint32_t ms = 0;
+      told.granted |= text == "g";
+      told.queue_lost |= text == "r";
+      if (text.starts_with("h ") && std::from_chars(text.data() + 2, text.data() + text.size(), ms).ec == std::errc{}) {
+        told.look_in = base::Duration(ms);
+      }
+    }
+  }
+  return told;
+}
+
+Result<bool> Client::lock_was_touched() {
+  auto told = this->told();
+  if (!told) return std::unexpected(told.error());
+  return told->touched || told->flushed;
 }
 
 Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix, base::Poller& poller) {

@@ -55,6 +55,15 @@ struct Checked {
   std::optional<Record> record;  ///< of ours, where one is left
 };
 
+/// What a server has told a waiter, or a holder, without being asked.
+struct Told {
+  bool granted = false;                  ///< the lock is ours, once enter confirms it
+  bool touched = false;                  ///< the lock's key was written, deleted, or has expired
+  bool flushed = false;                  ///< so was everything
+  bool queue_lost = false;               ///< a waiter found the queue gone
+  std::optional<base::Duration> look_in; ///< we are among the first of the queue: track, and look in so long
+};
+
 /// One lock as inspect sees it.
 struct Inspection {
   enum class State { free, held, foreign };
@@ -100,8 +109,12 @@ class Client {
   /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing
   /// is lost: the next renewal finds out.
   base::Result<void> watch(base::Instant until, base::Poller& poller);
-  /// Whether such a message has come. The scripts read side keys too, and what happens to those, as at every
-  /// poke of a waiter, is of no concern.
+  /// The same for who has subscribed, and only ever once after each enter. Whether the server does it.
+  base::Result<bool> track(base::Instant until, base::Poller& poller);
+  /// What was pushed up to now. The scripts read side keys too, and what happens to those, as at every poke of a
+  /// waiter, is of no concern.
+  base::Result<Told> told();
+  /// Whether the lock was touched, or everything flushed.
   base::Result<bool> lock_was_touched();
 
   redis::Session& session() { return session_; }

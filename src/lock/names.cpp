@@ -20,10 +20,11 @@ Names::Names(std::string_view wire_key) : lock(wire_key), tag_(has_hash_tag(wire
 
 std::string Names::spent(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }
 std::string Names::channel(std::string_view token) const { return "rlock:w:" + tag_ + ":" + std::string(token); }
+std::string Names::channel_of_all() const { return "rlock:w:" + tag_; }
 
 bool is_side_key(std::string_view name) {
   return name.size() > 8 && name.starts_with("rlock:") &&
-         std::string_view("qift").find(name[6]) != std::string_view::npos && name[7] == ':' &&
+         std::string_view("qifthl").find(name[6]) != std::string_view::npos && name[7] == ':' &&
          (name[8] == '{' || name[8] == ':');
 }
 

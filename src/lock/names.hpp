@@ -18,12 +18,13 @@ struct Names {
 
   std::string spent(std::string_view token) const;
   std::string channel(std::string_view token) const;
+  std::string channel_of_all() const;
 
  private:
   std::string tag_;
 };
 
-/// Whether a key is one of the side keys above, of any lock.
+/// Whether a name is, or may become, that of a side key of any lock. No lock can have such a name.
 bool is_side_key(std::string_view name);
 
 /// The lock that a side key (queue or info) belongs to; empty when name is none.

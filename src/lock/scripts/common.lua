@@ -9,22 +9,38 @@
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
 --                  FENCE  of a holder; 0 while waiting
 --                  WHO    free text for status, never read here
+--                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts
 -- KEYS[4] fence  string: the last fence given out
 -- KEYS[5] spent  string: exists once this token has left; a late command of it does nothing
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
--- Messages: "g" the lock is yours, confirm with enter; "h MS" you are next, look again in MS.
+-- Messages: "g" the lock is yours, confirm with enter; "h MS" you have come to be among the first, look in MS.
+-- Channel of all waiters of the lock: the same without ":" .. token.
+-- Message: "r" the queue was lost, return to it with your ticket.
+--
+-- The first WATCHERS of the queue watch the lock's key (client tracking) for what nobody tells: a foreign holder that
+-- goes, a flush, a side key deleted, a hand-off to one that is frozen. Whoever comes to be one of them hears "h"; those
+-- who are one from the start see their rank.
 
 local lock, queue, info, fences, spent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
-local CLAIM_MS = 3000          -- a hand-off not confirmed within this goes to the next
+local WATCHERS = 3
+local WATCH_MS = 500           -- "h": where the queue moves fast, it is over before it costs anybody a look
+local WATCH_STEP_MS = 100
+local CLAIM_MS = 1000          -- a hand-off not confirmed within this goes to the next
+local CLAIM_POLL_MS = 3000     -- the same for one that polls: longer than between two polls
 local UNHEARD_MS = 9000        -- the same where no message could be sent: longer than between two pokes
 local SILENT_US = 20000000     -- a subscriber that has not poked for so long is frozen or gone
 local SILENT_POLL_US = 3000000 -- the same for one that polls
+local GAP_US = 10000000        -- longer than between two pokes: where nobody was heard for so long, the clock stepped
+local FRESH_US = 1000000       -- a sign of life younger than this need not be written anew
 local QUEUE_MS = 60000         -- side keys outlive the last sign of life by this
-local FENCE_MS = 86400000      -- the clock alone keeps fences growing after this
+local FENCE_MS = 86400000      -- beyond the time when the clock has caught up with it: then the clock keeps it growing
+local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names that are used once are never again
+local FENCE_TOP = 2 ^ 53 - 1   -- as far as numbers are exact
+local LONGEST_TOKEN = 512      -- bytes; a value that has more is no token, and may be of any size
 
-local FOREIGN = {}             -- stands for a holder that is no string
+local FOREIGN = {}             -- stands for a holder that is no token
 
 -- Server microseconds, one instant for the whole script; asked for when needed.
 local asked_time
@@ -40,15 +56,23 @@ local function integer(number) return string.format('%.0f', number) end
 
 -- The holder's token, FOREIGN, or false when the lock is free.
 local function holder_of_lock()
-  local value = redis.pcall('GET', lock)
-  if type(value) ~= 'table' then return value end
-  if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
-  return redis.call('GET', lock)  -- fails again, in the server's own words
+  local value = redis.pcall('GETRANGE', lock, 0, LONGEST_TOKEN)
+  if type(value) == 'table' then
+    if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
+    return redis.call('GETRANGE', lock, 0, LONGEST_TOKEN)  -- fails again, in the server's own words
+  end
+  return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
 end
 
--- Lets key live for at least ms more; never shortens a life.
+-- Lets a side key live for at least ms more; never shortens a life that it was given.
 local function keep(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
+end
+
+-- The same for the lock. One that somebody made endless stays so.
+local function extend(ms)
+  local left = redis.call('PTTL', lock)
+  if left >= 0 and left < ms then redis.call('PEXPIRE', lock, ms) end
 end
 
 local function pack(wake, since, fence, who)
@@ -63,9 +87,14 @@ local function record_of(token)
   return wake, tonumber(seen), tonumber(since), tonumber(fence), who
 end
 
+-- Whatever else stands in its place is replaced by the time, which it must not outgrow.
 local function next_fence()
-  local fence = math.max((tonumber(redis.call('GET', fences) or 0) or 0) + 1, now())
-  redis.call('SET', fences, integer(fence), 'PX', FENCE_MS)
+  local last = redis.call('GET', fences)
+  local fence = last and #last <= 16 and string.match(last, '^%d+$') and tonumber(last) + 1 or 0
+  if fence > FENCE_TOP then fence = 0 end
+  fence = math.max(fence, now())
+  local ahead = math.ceil((fence - now()) / 1000)
+  redis.call('SET', fences, integer(fence), 'PX', integer(ahead + (last and FENCE_MS or FENCE_FIRST_MS)))
   return fence
 end
 
@@ -73,18 +102,77 @@ end
 local function sweep()
   if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
   for _, token in ipairs(redis.call('HKEYS', info)) do
-    if not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
+    if token ~= '@' and not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
   end
 end
 
--- Makes token the holder of a free lock for ms, and takes it out of the queue where it was `queued`.
--- Returns its fence. The first write is one that a server out of memory refuses: before any delete,
--- which would open the way for it.
-local function grant(token, ms, wake, who, queued)
+local function channel_of(token)
+  return 'rlock:w:' .. string.sub(queue, 9) .. ':' .. token
+end
+
+local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
+
+-- Tells those who have come to be among the first because `gone` ahead of them have left the queue.
+local function tell_watchers(gone)
+  local from = math.max(WATCHERS - gone, 0)
+  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do
+    redis.pcall('PUBLISH', channel_of(token), 'h ' .. WATCH_MS + (from + i - 1) * WATCH_STEP_MS)
+  end
+end
+
+-- Since when silence counts. Some waiter pokes every few seconds: where none was heard for longer, or one in what is
+-- still to come, the clock has stepped or the server stood still, and nobody is to blame.
+local function silence_counts_from()
+  local heard, from = string.match(redis.call('HGET', info, '@') or '', '^(%d+) (%d+)$')
+  if not heard then return 0 end
+  heard = tonumber(heard)
+  if heard > now() or now() - heard > GAP_US then return now() end
+  return tonumber(from)
+end
+
+local function silent(seen, limit)
+  return now() - seen >= limit and now() - silence_counts_from() >= limit
+end
+
+-- NUMSUB, not the count that PUBLISH returns: that one includes pattern subscribers.
+local function alive(token, wake, seen)
+  if wake == 'p' then return not silent(seen, SILENT_POLL_US) end
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
+  if not reply.err and reply[2] == 0 then return false end
+  return not seen or not silent(seen, SILENT_US)
+end
+
+-- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling.
+-- Writes nothing: the first write of a script that grants is one that a full server refuses, and a delete, which it does
+-- not refuse, would open the way for the rest.
+local function first_waiter(self)
+  local dead = {}
+  while true do
+    local token = redis.call('ZRANGE', queue, #dead, #dead)[1]
+    if not token or token == self then return token or false, dead end
+    local wake, seen = record_of(token)
+    if alive(token, wake, seen) then return token, dead end
+    dead[#dead + 1] = token
+  end
+end
+
+local function bury(dead)
+  for _, token in ipairs(dead) do
+    redis.call('ZREM', queue, token)
+    redis.call('HDEL', info, token)
+  end
+end
+
+-- Makes token the holder of a free lock for ms, and takes it out of the queue, with the `dead` that stood before it; no
+-- dead: there is no queue. Returns its fence. The first write is one that a server out of memory refuses.
+local function grant(token, ms, wake, who, dead)
+  if dead then redis.call('HLEN', info) end  -- fails on a key of another type, while nothing is written
   local fence = next_fence()
   redis.call('SET', lock, token, 'PX', ms)
-  if queued then
+  if dead then
+    bury(dead)
     redis.call('ZREM', queue, token)
+    tell_watchers(#dead + 1)
     sweep()
   else
     redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
@@ -94,39 +182,12 @@ local function grant(token, ms, wake, who, queued)
   return fence
 end
 
-local function channel_of(token)
-  return 'rlock:w:' .. string.sub(queue, 9) .. ':' .. token
-end
-
--- NUMSUB, not the count that PUBLISH returns: that one includes pattern subscribers.
-local function alive(token, wake, seen)
-  if wake == 'p' then return now() - seen < SILENT_POLL_US end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
-  if not reply.err and reply[2] == 0 then return false end
-  return not seen or now() - seen < SILENT_US
-end
-
--- First living waiter, or false. Whoever stands dead before it leaves the queue; `self`, the
--- caller, is alive by calling.
-local function first_waiter(self)
-  while true do
-    local token = redis.call('ZRANGE', queue, 0, 0)[1]
-    if not token or token == self then return token or false end
-    local wake, seen = record_of(token)
-    if alive(token, wake, seen) then return token end
-    redis.call('ZREM', queue, token)
-    redis.call('HDEL', info, token)
-  end
-end
-
 -- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever
--- happens to the message. Where ACLs deny the publish, a subscriber's next poke finds out; who polls
+-- happens to the message. Where ACLs deny the publish, a subscriber that watches sees it, any other pokes; who polls
 -- looks so often that the claim lease is enough.
-local function hand_off(token)
+local function hand_off(token, dead)
   local wake, _, _, _, who = record_of(token)
-  grant(token, CLAIM_MS, wake or 's', who or '', true)
+  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', dead)
   local said = redis.pcall('PUBLISH', channel_of(token), 'g')
   if type(said) == 'table' and wake ~= 'p' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
-  local next = redis.call('ZRANGE', queue, 0, 0)[1]
-  if next then redis.pcall('PUBLISH', channel_of(next), 'h ' .. CLAIM_MS) end
 end

@@ -20,9 +20,9 @@ local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[
 local holder = holder_of_lock()
 
 if holder == token then
-  keep(lock, ttl)
-  redis.call('ZREM', queue, token)
   local _, _, _, fence = record_of(token)
+  extend(ttl)
+  redis.call('ZREM', queue, token)
   if not fence or fence == 0 then
     fence = next_fence()
     redis.call('HSET', info, token, pack(wake, now(), fence, who))
@@ -35,26 +35,43 @@ end
 local crowd = redis.call('EXISTS', spent, queue) > 0
 if crowd and redis.call('EXISTS', spent) == 1 then return {-1} end
 
+-- One with a ticket knows of a queue, and there is none: it was lost, and the others do not know it.
+local asked = tonumber(ticket) or 0
+if asked > 0 and not crowd then redis.pcall('PUBLISH', channel_of_all(), 'r') end
+
 if not holder then
-  local first = crowd and first_waiter(token)
-  if not first or first == token then
-    return {1, grant(token, ttl, wake, who, first)}
-  end
-  hand_off(first)
+  local first, dead
+  if crowd then first, dead = first_waiter(token) end
+  if not first or first == token then return {1, grant(token, ttl, wake, who, dead)} end
+  hand_off(first, dead)
   holder = first
 end
 
 local rank = -1
 if ticket == '' then
   ticket = 0
+  -- Changes nothing, and fails on a replica, whose "busy" is no answer.
+  local said = redis.pcall('DEL', spent)
+  if type(said) == 'table' and string.find(said.err, 'READONLY', 1, true) then return said end
 else
-  -- The earliest of what it asks for and what it has: a late enter may have queued it anew.
-  local asked, has = tonumber(ticket), tonumber(redis.call('ZSCORE', queue, token) or now())
-  ticket = asked > 0 and math.min(asked, has) or has
-  redis.call('ZADD', queue, integer(ticket), token)
-  redis.call('HSET', info, token, pack(wake, ticket, 0, who))
-  keep(queue, QUEUE_MS)
-  keep(info, QUEUE_MS)
+  -- The earliest of what it asks for and what it has: a late enter may have queued it anew. Behind all is behind all,
+  -- also where the clock has stepped back since they came.
+  local scored = redis.call('ZSCORE', queue, token)
+  local has = scored and tonumber(scored)
+  if not has and asked == 0 then
+    local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+    has = math.max(now(), (tonumber(last) or 0) + 1)
+  end
+  ticket = has and (asked == 0 or has <= asked) and has or asked
+  local known, seen = record_of(token)
+  -- What has just been written is not written again: a look costs no more than looking.
+  if has ~= ticket or not scored or known ~= wake or math.abs(now() - seen) >= FRESH_US then
+    local from = silence_counts_from()
+    redis.call('ZADD', queue, integer(ticket), token)
+    redis.call('HSET', info, token, pack(wake, ticket, 0, who), '@', integer(now()) .. ' ' .. integer(from))
+    keep(queue, QUEUE_MS)
+    keep(info, QUEUE_MS)
+  end
   rank = redis.call('ZRANK', queue, token)
 end
 

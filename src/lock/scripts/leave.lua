@@ -31,12 +31,20 @@ local owner = force and holder or token
 local record = force and mine and owner ~= FOREIGN and redis.call('HGET', info, owner)
 
 if mine then redis.call('DEL', lock) end
-if not mine or force then redis.call('ZREM', queue, token) end
-if owner ~= FOREIGN then redis.call('HDEL', info, owner) end
+if not mine then
+  local rank = redis.call('ZRANK', queue, token)
+  redis.call('ZREM', queue, token)
+  if rank and rank < WATCHERS then tell_watchers(1) end
+end
 redis.pcall('SET', spent, '', 'PX', spent_ms)
 
-if mine or not holder then
-  local first = first_waiter(false)
-  if first then hand_off(first) end
+local first, dead
+if mine or not holder then first, dead = first_waiter(false) end
+if dead and not first then
+  bury(dead)
+  redis.call('DEL', info)  -- what is left there is of the dead
+elseif owner ~= FOREIGN then
+  redis.call('HDEL', info, owner)
 end
+if first then hand_off(first, dead) end
 return {mine and 1 or holder and 0 or -1, record or ''}

@@ -11,8 +11,9 @@ local token, ttl = ARGV[1], tonumber(ARGV[2])
 
 local holder = holder_of_lock()
 if holder ~= token then return {holder and 0 or -1} end
-keep(lock, ttl)
-redis.call('GET', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
+extend(ttl)
+redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
 keep(info, ttl + QUEUE_MS)
-local _, _, _, fence = record_of(token)
-return {1, fence or 0}
+-- Whatever became of the record, the lock is renewed.
+local is_well, _, _, _, fence = pcall(record_of, token)
+return {1, is_well and fence or 0}
