@@ -223,9 +223,10 @@ is() {
   is_free
   redis set "rlock:$key" theirs
   is "$(leave '' 10000 1)" 1 ''
-  redis rpush "rlock:$key" theirs
-  is "$(leave '' 10000 1)" 1 ''
   is "$(leave '' 10000 1)" -1 ''
+  redis rpush "rlock:$key" theirs
+  is "$(leave '' 10000 1)" -2 ''
+  [ "$(redis lrange "rlock:$key" 0 -1)" = theirs ]
 }
 
 @test "leave of a key of another type returns 0, and leaves it" {

@@ -139,12 +139,13 @@ Result<Checked> Client::check(const std::string& token, Instant until, base::Pol
   using Holder = Checked::Holder;
   auto reply = run(check_script, token, {token}, until, poller);
   if (!reply) return std::unexpected(reply.error());
-  const auto& items = reply->items;
-  if (items.size() == 3 && integer_at(*reply, 0) == 1) {
-    return Checked{Holder::us, static_cast<std::uint64_t>(integer_at(*reply, 1)), Record::decode(items[2].text)};
+  if (is_shaped(*reply, "iit") && integer_at(*reply, 0) == 1) {
+    return Checked{Holder::us, static_cast<std::uint64_t>(integer_at(*reply, 1)),
+                   Record::decode(reply->items[2].text)};
   }
-  if (items.size() != 1) return nonsense();
-  return Checked{integer_at(*reply, 0) == 0 ? Holder::other : Holder::nobody, 0, std::nullopt};
+  if (is_shaped(*reply, "i") && integer_at(*reply, 0) == 0) return Checked{Holder::other, 0, std::nullopt};
+  if (is_shaped(*reply, "i") && integer_at(*reply, 0) == -1) return Checked{Holder::nobody, 0, std::nullopt};
+  return nonsense();
 }
 
 Result<Released> Client::leave(const std::string& token, base::Duration ttl, Force force, Instant until,
