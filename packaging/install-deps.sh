@@ -213,8 +213,10 @@ if ((${#missing[@]} == 0)) && hiredis_there; then
 fi
 
 if ((EUID != 0)); then
-    command -v sudo >/dev/null ||
-        die "run this as root (there is no sudo); missing: ${missing[*]} hiredis >= $hiredis_minimum"
+    wanted=${missing[*]}
+    hiredis_there || wanted+="${wanted:+ }hiredis >= $hiredis_minimum"
+    command -v sudo >/dev/null || die "run this as root (there is no sudo); missing: $wanted"
+    echo "install-deps: to be installed, through sudo: $wanted" >&2
     exec sudo -- bash "$0" "$purpose"
 fi
 

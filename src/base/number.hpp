@@ -12,8 +12,9 @@ namespace rlock::base {
 template <class T>
 std::optional<T> parse_number(std::string_view text, T max = std::numeric_limits<T>::max()) {
   T value{};
-  const auto* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, value);
   if (error != std::errc{} || stopped != end || value > max) return std::nullopt;
   return value;
 }
