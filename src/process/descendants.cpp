@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.hpp"
+#include "base/number.hpp"
 
 namespace rlock::process {
 namespace {
@@ -39,20 +39,13 @@ bool lacks_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
 std::string directory_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
-std::optional<pid_t> to_pid(std::string_view word) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return pid;
-}
-
 // The numbers among the names in a directory; nullopt where it cannot be read.
 std::optional<std::vector<pid_t>> numbers_in(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   if (!directory) return std::nullopt;
   std::vector<pid_t> numbers;
   while (const auto* entry = ::readdir(directory.get())) {
-    if (const auto number = to_pid(entry->d_name)) numbers.push_back(*number);
+    if (const auto number = base::parse_number<pid_t>(entry->d_name)) numbers.push_back(*number);
   }
   return numbers;
 }
@@ -71,7 +64,7 @@ bool knows_children() { return ::access(own_children, R_OK) == 0; }
 void append_pids(std::string_view text, std::vector<pid_t>& pids) {
   while (!text.empty()) {
     const auto word = text.substr(0, text.find(' '));
-    if (const auto pid = to_pid(word)) pids.push_back(*pid);
+    if (const auto pid = base::parse_number<pid_t>(word)) pids.push_back(*pid);
     text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
 }
@@ -155,7 +148,7 @@ pid_t newest_pid() {
   const auto text = read_file("/proc/loadavg").value_or("");
   std::string_view last(text);
   if (last.ends_with('\n')) last.remove_suffix(1);
-  return to_pid(last.substr(last.rfind(' ') + 1)).value_or(0);
+  return base::parse_number<pid_t>(last.substr(last.rfind(' ') + 1)).value_or(0);
 }
 
 }  // namespace
@@ -176,7 +169,7 @@ std::optional<Process> read_process(pid_t pid) {
   constexpr int start_field = 22;
   for (int field = 3; !rest.empty() && field <= start_field; ++field) {
     const auto word = rest.substr(0, rest.find(' '));
-    const auto read = [&](auto& number) { std::from_chars(word.data(), word.data() + word.size(), number); };
+    const auto read = [&]<class T>(T& number) { number = base::parse_number<T>(word).value_or(0); };
     if (field == parent_field) read(process.parent);
     if (field == threads_field) read(process.threads);
     if (field == start_field) read(process.start);

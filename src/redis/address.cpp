@@ -1,7 +1,6 @@
 #include "redis/address.hpp"
 
-#include <charconv>
-
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace rlock::redis {
@@ -12,14 +11,6 @@ using base::fail;
 
 constexpr std::string_view known_forms =
     "write redis://[[user:]password@]host[:port][/db], unix:///path[?db=N] or local";
-
-template <class T>
-std::optional<T> number(std::string_view text, T most) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
-  return value;
-}
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -70,7 +61,7 @@ base::Result<Address> parse_unix(std::string_view rest) {
     query = rest.substr(mark + 1);
     rest = rest.substr(0, mark);
     if (!query.starts_with("db=")) return fail(ErrorCode::usage, "has a query other than ?db=N");
-    const auto database = number<int>(query.substr(3), 1'000'000);
+    const auto database = base::parse_number<int>(query.substr(3), 1'000'000);
     if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
     address.database = *database;
   }
@@ -92,7 +83,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
   }
   if (const auto slash = rest.find('/'); slash != std::string_view::npos) {
     const auto text = rest.substr(slash + 1);
-    const auto database = text.empty() ? std::optional(0) : number<int>(text, 1'000'000);
+    const auto database = text.empty() ? std::optional(0) : base::parse_number<int>(text, 1'000'000);
     if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
     address.database = *database;
     rest = rest.substr(0, slash);
@@ -113,7 +104,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
   }
   if (address.host.empty()) return fail(ErrorCode::usage, "names no host");
   if (base::has_control(address.host)) return fail(ErrorCode::usage, "has a control character in its host");
-  const auto parsed = number<unsigned>(port, 65535);
+  const auto parsed = base::parse_number<unsigned>(port, 65535);
   if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
   address.port = static_cast<std::uint16_t>(*parsed);
   return address;
