@@ -82,8 +82,8 @@ Result<redis::Address> server_address(const Options& options) {
 Result<lock::Client> make_client(const Options& options) {
   if (auto checked = check_key(options.key); !checked) return std::unexpected(checked.error());
   if (lock::is_side_key(options.prefix + options.key)) {
-    return fail(ErrorCode::usage, "KEY " + options.key +
-                                      " would be the name of what rlock keeps beside another lock; choose another");
+    return fail(ErrorCode::usage,
+                "KEY " + options.key + " would be the name of what rlock keeps beside another lock; choose another");
   }
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());

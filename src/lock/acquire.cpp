@@ -26,8 +26,8 @@ constexpr Duration poll_least = 50ms;
 constexpr Duration poll_jitter = 100ms;
 // Who stands further behind looks later, by so much for each place: an end of a lease is no stampede.
 constexpr Duration rank_delay = 100ms;
-// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while it
-// moves; and a touch is answered so much later, by when most hand-overs are over and done with.
+// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while
+// it moves; and a touch is answered so much later, by when most hand-overs are over and done with.
 constexpr std::int64_t watchers = 3;
 constexpr Duration settling = 500ms;
 constexpr Duration touch_delay = 200ms;

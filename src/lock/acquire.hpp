@@ -49,11 +49,11 @@ class Acquisition {
   base::Instant heard_{};                      ///< when the server last answered
   std::optional<base::Instant> broken_since_;  ///< the first try that failed since then
   redis::Backoff backoff_{base::Duration(100), base::Duration(500)};
-  int hung_up_ = 0;         ///< subscriptions in a row during which the connection broke
-  bool is_first_ = false;        ///< one of the first of the queue: to track the lock's key
-  std::optional<bool> tracks_;   ///< whether the server does, once this connection has asked
-  bool entangled_ = false;  ///< the server may know the token: held, queued, or asked and unanswered
-  int too_late_ = 0;        ///< grants that were over when they arrived
+  int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
+  bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
+  std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked
+  bool entangled_ = false;      ///< the server may know the token: held, queued, or asked and unanswered
+  int too_late_ = 0;            ///< grants that were over when they arrived
 };
 
 }  // namespace rlock::lock

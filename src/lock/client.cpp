@@ -140,8 +140,7 @@ Result<Checked> Client::check(const std::string& token, Instant until, base::Pol
   auto reply = run(check_script, token, {token}, until, poller);
   if (!reply) return std::unexpected(reply.error());
   if (is_shaped(*reply, "iit") && integer_at(*reply, 0) == 1) {
-    return Checked{Holder::us, static_cast<std::uint64_t>(integer_at(*reply, 1)),
-                   Record::decode(reply->items[2].text)};
+    return Checked{Holder::us, static_cast<std::uint64_t>(integer_at(*reply, 1)), Record::decode(reply->items[2].text)};
   }
   if (is_shaped(*reply, "i") && integer_at(*reply, 0) == 0) return Checked{Holder::other, 0, std::nullopt};
   if (is_shaped(*reply, "i") && integer_at(*reply, 0) == -1) return Checked{Holder::nobody, 0, std::nullopt};

@@ -57,11 +57,11 @@ struct Checked {
 
 /// What a server has told a waiter, or a holder, without being asked.
 struct Told {
-  bool granted = false;                  ///< the lock is ours, once enter confirms it
-  bool touched = false;                  ///< the lock's key was written, deleted, or has expired
-  bool flushed = false;                  ///< so was everything
-  bool queue_lost = false;               ///< a waiter found the queue gone
-  std::optional<base::Duration> look_in; ///< we are among the first of the queue: track, and look in so long
+  bool granted = false;                   ///< the lock is ours, once enter confirms it
+  bool touched = false;                   ///< the lock's key was written, deleted, or has expired
+  bool flushed = false;                   ///< so was everything
+  bool queue_lost = false;                ///< a waiter found the queue gone
+  std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 
 /// One lock as inspect sees it.

@@ -54,9 +54,7 @@ base::Result<void> Renewal::start() {
   return started;
 }
 
-void Renewal::check_now() {
-  nudge_.raise();
-}
+void Renewal::check_now() { nudge_.raise(); }
 
 void Renewal::stop() {
   if (!thread_.joinable()) return;

@@ -230,8 +230,8 @@ Looked look_everywhere(std::span<const Process> roots, pid_t except, Instant unt
   return result;
 }
 
-// The kernel lists a thread's children one after the other, so that a list that changes meanwhile may be read with gaps.
-// Ours only grows at its end meanwhile. Orphans come to the main thread for as long as that lives.
+// The kernel lists a thread's children one after the other, so that a list that changes meanwhile may be read with
+// gaps. Ours only grows at its end meanwhile. Orphans come to the main thread for as long as that lives.
 std::optional<bool> has_no_child(pid_t except) {
   const auto text = read_file(own_children);
   if (!text) return std::nullopt;

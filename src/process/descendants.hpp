@@ -42,19 +42,19 @@ enum class Looked {
 using Found = std::function<void(const Process&)>;
 
 /// Calls `found` once for each living process below `roots`, which are left out themselves, parents before their
-/// children, as soon as it is seen; `except` and all below it are left out too. Costs what those processes cost, however
-/// many others the machine has, where the kernel has /proc/PID/task/TID/children; elsewhere a walk over all of /proc.
-/// Ends at `until` at the latest.
+/// children, as soon as it is seen; `except` and all below it are left out too. Costs what those processes cost,
+/// however many others the machine has, where the kernel has /proc/PID/task/TID/children; elsewhere a walk over all of
+/// /proc. Ends at `until` at the latest.
 ///
-/// A process that forks and exits meanwhile may be passed by. Where its children come to a root that is a subreaper, the
-/// next look finds them.
+/// A process that forks and exits meanwhile may be passed by. Where its children come to a root that is a subreaper,
+/// the next look finds them.
 Looked look_below(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
 /// The same by a walk over all of /proc, whatever the kernel has.
 Looked look_everywhere(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
 
 /// Whether this process has no child but `except`, zombies counted as children. To a subreaper this is proof that
-/// nothing lives below it, and one read: an orphan becomes its child in the same moment in which it loses its parent, and
-/// nobody else reaps. To be called by the thread that reaps. nullopt: it cannot be told here.
+/// nothing lives below it, and one read: an orphan becomes its child in the same moment in which it loses its parent,
+/// and nobody else reaps. To be called by the thread that reaps. nullopt: it cannot be told here.
 std::optional<bool> has_no_child(pid_t except);
 
 /// Looks among all processes for those that were started with a variable in their environment. Each process is looked

@@ -127,8 +127,8 @@ class Watch {
     for (const auto& process : known_) send_signal(process, SIGKILL);
   }
 
-  // Kills these and all below them. They are stopped first: who is stopped starts nobody, and keeps its children, so that
-  // they can be found.
+  // Kills these and all below them. They are stopped first: who is stopped starts nobody, and keeps its children, so
+  // that they can be found.
   void kill_families(std::vector<Process> family, Instant until) {
     const auto parents = family;
     for (const auto& process : parents) send_signal(process, SIGSTOP);

@@ -104,8 +104,8 @@ class Supervisor {
     if (how_.guard.at_end == AtEnd::kill) {
       stopping_ = true;
       kill_at_ = std::min(permit_.kill_at(), BootClock::now() + permit_.grace());
-      // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole grace:
-      // where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
+      // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole
+      // grace: where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
       look_below(self(), guard_pid(), BootClock::now() + (kill_at_ - BootClock::now()) / 2,
                  [&](const Process& process) { known_.push_back(process); });
       signal_child(how_.stop_signal);
@@ -139,8 +139,8 @@ class Supervisor {
       signal_child(SIGKILL);
       for (const auto& process : known_) send_signal(process, SIGKILL);
     }
-    const auto looked = look_below(self(), guard_pid(), hopeless_at_,
-                                   [](const Process& process) { send_signal(process, SIGKILL); });
+    const auto looked =
+        look_below(self(), guard_pid(), hopeless_at_, [](const Process& process) { send_signal(process, SIGKILL); });
     if (BootClock::now() < hopeless_at_) return false;
     ending_.left_behind = true;
     base::log_error(looked == Looked::blind
@@ -180,8 +180,8 @@ class Supervisor {
   Instant hopeless_at_{};  // set with the first SIGKILL
   bool reaped_ = false;
   bool childless_ = false;  // waitpid said so, when last asked
-  bool told_ = false;      // the permit's end has been acted on
-  bool stopping_ = false;  // everything below us has to go
+  bool told_ = false;       // the permit's end has been acted on
+  bool stopping_ = false;   // everything below us has to go
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Address {
   bool is_local = false;  ///< the private server of this machine; path is known once it runs
 
   /// Reads `redis://[[user:]password@]host[:port][/db]`, `unix:///path[?db=N]` and `local`; percent
-  /// escapes are undone. An empty password is none. A failure names what is wrong with the URL, but not its user or password.
+  /// escapes are undone. An empty password is none. A failure names what is wrong with the URL, but not its user or
+  /// password.
   static base::Result<Address> parse(std::string_view url);
 
   /// The URL without its password; parse() reads it again.

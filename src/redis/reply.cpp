@@ -75,11 +75,13 @@ const Meaning* find_known(std::string_view text) {
   if (const auto at = text.rfind(": -"); text.starts_with("ERR Error ") && at != std::string_view::npos) {
     text.remove_prefix(at + 3);
   }
-  const auto* row = std::ranges::find_if(known_texts, [&](const Meaning& known) { return text.starts_with(known.text); });
+  const auto* row =
+      std::ranges::find_if(known_texts, [&](const Meaning& known) { return text.starts_with(known.text); });
   return row == known_texts.end() ? nullptr : row;
 }
 
-// "ERR unknown command 'EVALSHA', with args beginning with: 'SHA1' '5' …": the name where it is one of ours, else nothing.
+// "ERR unknown command 'EVALSHA', with args beginning with: 'SHA1' '5' …": the name where it is one of ours, else
+// nothing.
 std::string_view command_named_in(std::string_view text) {
   const auto rest = text.substr(std::min(unknown_command.size() + 2, text.size()));
   const auto* name = std::ranges::find_if(commands, [&](std::string_view command) {
@@ -119,12 +121,14 @@ base::Error error_of(const Reply& reply, std::string_view server) {
   if (reply.text.starts_with(unknown_command)) {
     const auto name = command_named_in(reply.text);
     // To have no AUTH is to refuse whoever comes with a password.
-    return {name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
-            said(server, "it lacks a command that rlock needs", std::string(unknown_command) + ' ' + std::string(name))};
+    return {
+        name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
+        said(server, "it lacks a command that rlock needs", std::string(unknown_command) + ' ' + std::string(name))};
   }
-  return {ErrorCode::internal,
-          said(server, "it answered with an error that rlock does not know, whose text may hold a secret and is not shown",
-               is_error_code(code) ? code : "no code")};
+  return {
+      ErrorCode::internal,
+      said(server, "it answered with an error that rlock does not know, whose text may hold a secret and is not shown",
+           is_error_code(code) ? code : "no code")};
 }
 
 }  // namespace rlock::redis
