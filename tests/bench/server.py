@@ -8,10 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from resp import ServerError, read_reply, request  # noqa: E402
 
 
 class Failed(Exception):
@@ -133,19 +137,14 @@ class Redis:
 
 
 def send(stream, words) -> None:
-    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+    stream.write(request(*words))
 
 
 def reply(stream):
-    kind, rest = (line := stream.readline())[:1], line[1:-2]
-    if kind == b"-":
-        raise Failed(rest.decode())
-    if kind == b"$":
-        return None if rest == b"-1" else stream.read(int(rest) + 2)[:-2]
-    if kind == b"*":
-        return [reply(stream) for _ in range(int(rest))]
-    return int(rest) if kind == b":" else rest
+    try:
+        return read_reply(stream)
+    except ServerError as error:
+        raise Failed(str(error)) from error
 
 
 class Tap:
