@@ -28,7 +28,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-from proxy import CommandParser, address_of, listening_socket  # noqa: E402
+from proxy_wire import CommandParser, address_of, listening_socket  # noqa: E402
 
 CANNED = {
     "huge-bulk": b"$536870912\r\nx",                       # promised, never sent

@@ -14,7 +14,7 @@ from collections import Counter
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
-from proxy import boottime_ns  # noqa: E402
+from proxy_wire import boottime_ns  # noqa: E402
 from resp import connected  # noqa: E402
 
 
