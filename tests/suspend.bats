@@ -17,7 +17,7 @@ teardown_file() { stop_servers; }
   grep -q timerfd_create made
   run ! grep -v CLOCK_BOOTTIME made
   # Its reading is in what the timers are set to: no instant but a later one.
-  grep -oE 'ABSTIME.*it_value=\{tv_sec=[0-9]+' calls | grep -oE '[0-9]+$' >set
-  grep -q '[1-9]' set
-  awk '$1 != 0 && $1 < 1000000 { early = 1; print } END { exit early }' set
+  grep -oE 'ABSTIME.*it_value=\{tv_sec=[0-9]+' calls | grep -oE '[0-9]+$' >instants
+  grep -q '[1-9]' instants
+  awk '$1 != 0 && $1 < 1000000 { early = 1; print } END { exit early }' instants
 }

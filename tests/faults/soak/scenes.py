@@ -73,14 +73,14 @@ class Scene:
 
     def waiter(self, name, wait_ms=60_000, ttl_ms=5000):
         """Stands in the queue when this returns, behind whoever stood there."""
-        before = self.waiting()
+        before = set(self.waiting())
         person = self.begin(name, ttl_ms, wait_ms,
                             self.note("start", name) + "sleep 0.02; " + self.note("end", name))
-        self.until(lambda: self.waiting() > before or person.process.poll() is not None, "a waiter's arrival")
+        self.until(lambda: set(self.waiting()) - before or person.process.poll() is not None, "a waiter's arrival")
         return person
 
     def waiting(self):
-        return self.redis("ZCARD", f"rlock:q:{{rlock:{self.key}}}")
+        return self.redis("ZRANGE", f"rlock:q:{{rlock:{self.key}}}", 0, -1)
 
     def note(self, word, name):
         return NOTE.format(word=word, name=name, file=self.file)

@@ -1,7 +1,9 @@
 """Scenes of R28: a lock becomes free while waiters ahead give up, die or freeze; the next living one takes it.
 
-Wrong is a free lock that nobody took within a second of the last event (a claim lease more where somebody ahead was
-frozen), a gap of more than a second between two who waited, a waiter that was overtaken by a later one, one that did not get the lock."""
+Wrong is a free lock that nobody took within a second of the last event (a claim lease more for each who is frozen ahead, for
+each may be woken), a gap of more than a second between two who waited, a waiter that was overtaken by a later one, one that
+did not get the lock.
+"""
 
 import os
 import re
@@ -48,13 +50,13 @@ class QueueScene(Scene):
                 os.kill(victim.process.pid, FATES[self.fate])
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
-        limit = LIMIT_MS + (claim_ms() if self.ahead and self.fate == "frozen" else 0)
+        limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
         self.check_first(event, limit, {person.name for person in survivors})
         self.check_rest(survivors)
 
     def free(self, holder):
         """Lets the event come to pass; when the lock was free."""
-        side = [key for key in self.redis("KEYS", f"rlock:?:*{self.key}*")]
+        side = [key for key in self.redis("KEYS", f"rlock:*:*{self.key}*")]
         if self.event == "queue deleted":
             side = [f"rlock:q:{{rlock:{self.key}}}"]
         if self.event.endswith("deleted"):
