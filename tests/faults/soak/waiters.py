@@ -1,8 +1,8 @@
 """Scenes of R28: a lock becomes free while waiters ahead give up, die or freeze; the next living one takes it.
 
-Wrong is a free lock that nobody took within a second of the last event (a claim lease more for each who is frozen ahead, for
-each may be woken), a gap of more than a second between two who waited, a waiter that was overtaken by a later one, one that
-did not get the lock.
+Wrong is a free lock that nobody took within a second of the last event, a gap of more than a second between two who waited, a
+waiter that was overtaken by a later one, one that did not get the lock. Longer may be free: by a claim lease for each who
+is frozen ahead, for each may be woken; by a heartbeat where three are ahead and the queue is gone.
 """
 
 import os
@@ -14,6 +14,7 @@ from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
 from stage import FAULTS
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
+HEARTBEAT_MS = 5000
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
 
 
@@ -50,9 +51,12 @@ class QueueScene(Scene):
                 os.kill(victim.process.pid, FATES[self.fate])
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
-        limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
+        forgotten = self.event == "flushed" or self.event.endswith("deleted")
+        # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due.
+        limit = LIMIT_MS + (HEARTBEAT_MS if forgotten and self.ahead >= 3 else 0) + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
         self.check_first(event, limit, {person.name for person in survivors})
-        self.check_rest(survivors)
+        # Where the queue is gone, the first to come back is the first.
+        self.check_rest(survivors, ordered=not forgotten)
 
     def free(self, holder):
         """Lets the event come to pass; when the lock was free."""
