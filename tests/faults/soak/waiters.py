@@ -53,7 +53,9 @@ class QueueScene(Scene):
         event = self.free(holder)
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due.
-        limit = LIMIT_MS + (HEARTBEAT_MS if forgotten and self.ahead >= 3 else 0) + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
+        limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
+        if forgotten and self.ahead >= 3:
+            limit += HEARTBEAT_MS
         self.check_first(event, limit, {person.name for person in survivors})
         # Where the queue is gone, the first to come back is the first.
         self.check_rest(survivors, ordered=not forgotten)
