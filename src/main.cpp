@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <exception>
+#include <string>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/title.hpp"
 #include "cli/parse.hpp"
+#include "commands/common.hpp"
 #include "commands/verbs.hpp"
 
 namespace {
@@ -39,21 +41,29 @@ int dispatch(const Options& options) {
   return rlock::base::exit_internal;
 }
 
+int parse_and_dispatch(std::span<char*> arguments, Options& options) {
+  try {
+    if (const auto finished = rlock::cli::parse(arguments, options)) return *finished;
+    if (options.verbose) rlock::base::set_log_level(rlock::base::LogLevel::debug);
+    if (options.quiet) rlock::base::set_log_level(rlock::base::LogLevel::error);
+    return dispatch(options);
+  } catch (const std::exception& error) {
+    rlock::base::log_error(error.what());
+    return rlock::base::exit_internal;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace rlock;
   occupy_standard_descriptors();
-  try {
-    base::remember_arguments(argc, argv);
-    auto parsed = cli::parse({argv + 1, argv + argc});
-    if (const auto* finished = std::get_if<cli::Finished>(&parsed)) return finished->exit_status;
-    const auto& options = std::get<Options>(parsed);
-    if (options.verbose) base::set_log_level(base::LogLevel::debug);
-    if (options.quiet) base::set_log_level(base::LogLevel::error);
-    return dispatch(options);
-  } catch (const std::exception& error) {
-    base::log_error(error.what());
-    return base::exit_internal;
+  rlock::base::remember_arguments(argc, argv);
+  Options options;
+  const int status = parse_and_dispatch({argv + 1, argv + argc}, options);
+  // `eval "$(rlock acquire --export KEY)"` succeeds when there is nothing to evaluate, and the script would go on
+  // without the lock, under set -e too.
+  if (status != rlock::base::exit_success && options.format == rlock::commands::Format::shell) {
+    (void)rlock::commands::print("(exit " + std::to_string(status) + ")\n");
   }
+  return status;
 }

@@ -109,7 +109,7 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
   wait $!
 }
 
-@test "RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE and RLOCK_TTL are set, and nothing else" {
+@test "RLOCK_KEY, _TOKEN, _FENCE, _TTL, _PREFIX and _SERVER are set, and nothing else" {
   not_under_acl 'a URL with a password is passed on without'
   local show='env; echo "held by $(redis-cli -s "$sock" get "rlock:$RLOCK_KEY")"'
   env -i PATH="$PATH" A=1 B='two
@@ -122,7 +122,55 @@ lines' sock="$sock" RLOCK_SERVER="$url" rlock run -t 90s "$key" -- sh -c "$show"
   [[ $output == *"> held by ${BASH_REMATCH[1]}"* ]]
   [[ $output =~ '> RLOCK_FENCE='[0-9]+$'\n' ]]
   [[ $output == *"> RLOCK_TTL=1m30s"* ]]
-  [ "$(grep -c '^[<>]' <<<"$output")" = 6 ] # these four, and "held by" twice
+  [[ $output == *"> RLOCK_PREFIX=rlock:"* ]]
+  [ "$(grep -c '^[<>]' <<<"$output")" = 7 ] # these five, the server as it was, and "held by" twice
+}
+
+# What a script inside does with the lock that it runs under.
+inside='cd / && rlock renew && rlock status --exit-code -q "$RLOCK_KEY" && rlock run -n "$RLOCK_KEY" -- true && rlock release'
+
+# meets ARGUMENT...: the rlocks inside meet the lock of the run with these arguments, which is lost to the last of them.
+meets() {
+  expect 79 rlock run "$@" "$key" -- sh -c "$inside && echo released"
+  [[ ${lines[0]} == released ]]
+}
+
+@test "an rlock inside meets the same lock, however server and prefix were named" {
+  not_under_acl 'other prefixes are denied'
+  local RLOCK_SERVER
+  meets --server "$url"
+  meets --server "$url" --prefix team:
+  meets --server "$url" --prefix ''
+  RLOCK_PREFIX='' meets --server "$url?db=3"
+  mkdir dir
+  printf 'server = "%s"\nprefix = team:\n' "$url" >dir/conf
+  meets --config dir/conf
+  expect 0 rlock run --config dir/conf "$key" -- printenv RLOCK_SERVER RLOCK_PREFIX
+  [ "$output" = "$url"$'\n'team: ]
+  RLOCK_CONFIG=dir/conf meets
+  mkdir xdg
+  mv dir/conf xdg/rlock.conf
+  XDG_CONFIG_HOME=$PWD/xdg meets
+  ln -s "$sock" 'odd %41?.sock'
+  meets --server "unix://$PWD/odd %2541%3f.sock"
+}
+
+@test "an rlock inside has the password from a file or REDISCLI_AUTH, and from a URL only where that is in a file" {
+  not_under_acl 'has users of its own'
+  redis acl setuser ann on '>s3cret' '~*' '&*' +@all
+  local RLOCK_SERVER ann=unix://ann:@$sock with=unix://ann:s3cret@$sock
+  echo s3cret >password
+  meets --server "$ann" --password-file password
+  RLOCK_PASSWORD_FILE=password meets --server "$ann"
+  REDISCLI_AUTH=s3cret meets --server "$ann"
+  REDISCLI_AUTH=s3cret expect 0 rlock run --server "$ann" "$key" -- printenv REDISCLI_AUTH
+  [ "$output" = s3cret ]
+  echo "server = \"$with\"" >conf
+  meets --config conf
+  expect 0 rlock run --config conf "$key" -- env
+  [[ $output != *s3cret* ]]
+  expect 0 rlock run --server "$with" "$key" -- env
+  [[ $output == *"RLOCK_SERVER=$ann"* && $output != *s3cret* ]]
 }
 
 @test "the fence grows from run to run" {

@@ -96,7 +96,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   run -0 rlock status --json
   holds '[.locks[].key] == ["alpha", "beta", "gamma"]'
   holds '.locks[0].waiting == 0 and .locks[1].waiting == 1 and .locks[2].holder.foreign'
-  run -0 rlock status
+  run --separate-stderr -0 rlock status
   [ "${#lines[@]}" = 5 ]
   [[ ${lines[1]} = alpha* && ${lines[2]} = beta* && ${lines[3]} = ' '*waits* && ${lines[4]} = gamma* ]]
   rlock release beta "$token"
@@ -158,8 +158,70 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   redis persist "rlock:$key"
   run -0 rlock status --json "$key"
   holds '.held and .holder.foreign and .holder.ttl_ms == null'
-  run -0 rlock status "$key"
+  run --separate-stderr -0 rlock status "$key"
   [[ ${lines[1]} =~ none$ ]]
+  [[ $stderr == "rlock: $key has no end"*"rlock release --force '$key'" ]]
+  run --separate-stderr -75 rlock acquire -n "$key"
+  [[ $stderr == *'without an end'*"rlock release --force '$key'" ]]
+  rlock release --force "$key"
+}
+
+@test "under an empty prefix a lock of another library is told from data by its end" {
+  not_under_acl 'other prefixes are denied'
+  redis flushall
+  redis set data 1
+  redis hset hash field 1
+  expect 1 rlock status --prefix '' --exit-code
+  redis set theirs token px 60000
+  expect 0 rlock status --prefix '' --exit-code
+  run -0 rlock status --prefix '' --json
+  holds '[.locks[].key] == ["theirs"]'
+}
+
+# many N: that many locks of another library.
+many() {
+  redis flushall
+  redis eval 'for i = 1, ARGV[1] do redis.call("SET", "rlock:many-" .. i, "x", "PX", 3600000) end' 0 "$1"
+}
+
+@test "a hundred thousand locks are listed, and many travel together" {
+  many 100000
+  rlock status >table
+  [ "$(wc -l <table)" = 100001 ]
+  rlock status --json >json
+  jq -e '.locks | length == 100000' json
+  many 5000
+  strace -e trace=sendto,write,writev -o sent rlock status --exit-code -q
+  # One request each would be 5000.
+  [ "$(wc -l <sent)" -lt 500 ]
+  redis flushall
+}
+
+@test "TERM ends it at once, whether it asks, waits for an answer or writes" {
+  many 1000
+  sleeps() { [ "$(state_of "$1")" = S ]; }
+  local pid what
+  kill -STOP "$(server_pid)"
+  for what in '' "$key"; do
+    rlock status $what 3>&- &
+    pid=$!
+    until_true 10 sleeps "$pid"
+    kill -TERM "$pid"
+    ended 143 "$pid"
+  done
+  kill -CONT "$(server_pid)"
+  # More than a pipe takes, and nobody reads.
+  many 5000
+  mkfifo pipe
+  exec 8<>pipe
+  rlock status >pipe 3>&- &
+  pid=$!
+  read -r _ <&8
+  until_true 10 sleeps "$pid"
+  kill -TERM "$pid"
+  ended 143 "$pid"
+  exec 8>&-
+  redis flushall
 }
 
 @test "a command line is shown only where its user asked for it" {
@@ -183,7 +245,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   hold --show-command
   run -0 rlock status --json "$key"
   holds '.holder.command | startswith("sh -c ") and endswith("--password=canary")'
-  run -0 rlock status
+  run -0 rlock status "$key"
   [[ $output == *--password=canary ]]
   release
   RLOCK_SHOW_COMMAND=true hold

@@ -16,4 +16,7 @@ void append_hex(std::string& text, unsigned char byte);
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
 
+/// Text for a shell to read as one word: 'it'\''s'.
+std::string shell_quoted(std::string_view text);
+
 }  // namespace rlock::base

@@ -42,6 +42,7 @@ Result<void> apply(Tree& tree, const CLI::ConfigItem& item, std::string_view ver
   try {
     for (const auto& input : item.inputs) option->add_result(input);
     option->run_callback();
+    if (name == "--server") tree.options().server_is_from_file = true;
   } catch (const CLI::Error& error) {
     return fail(ErrorCode::configuration, path + ": " + error.what());
   }
@@ -73,7 +74,8 @@ Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream&
 
 Result<void> read_configuration(Tree& tree, std::string_view verb) {
   if (const auto* config = tree.app().get_option_no_throw("--config"); config != nullptr && config->count() > 0) {
-    return read_file(tree, verb, config->as<std::string>());
+    tree.options().config_file = config->as<std::string>();
+    return read_file(tree, verb, tree.options().config_file);
   }
   std::string own;
   if (const char* home = std::getenv("XDG_CONFIG_HOME"); home != nullptr && *home != '\0') {

@@ -1,6 +1,7 @@
 #include "cli/parse.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <optional>
@@ -124,15 +125,20 @@ void hide_credentials(char* argument) {
   if (scheme != nullptr && at > scheme) std::fill(scheme + 3, at, '*');
 }
 
-Finished usage_error(const std::string& message) {
+int usage_error(const std::string& message) {
   base::log_error(message);
-  return {base::exit_usage};
+  return base::exit_usage;
+}
+
+// What stands for the format before the options are parsed, and where that fails.
+bool wants_export(std::span<const std::string> own_words) {
+  const auto end = std::ranges::find(own_words, "--");
+  return std::find(own_words.begin(), end, "--export") != end;
 }
 
 }  // namespace
 
-std::variant<Options, Finished> parse(std::span<char*> arguments) {
-  Options options;
+std::optional<int> parse(std::span<char*> arguments, Options& options) {
   Walk walk({arguments.begin(), arguments.end()});
   Tree tree(options, walk.arguments_);
   auto& app = tree.app();
@@ -142,14 +148,15 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
     const auto has = [&](std::string_view a, std::string_view b) {
       return std::ranges::any_of(words, [&](const auto& word) { return word == a || word == b; });
     };
-    if (has("-h", "--help")) return Finished{print_overview()};
+    if (has("-h", "--help")) return print_overview();
     if (has("-V", "--version")) {
       std::cout << "rlock " << version << "\n";
-      return Finished{std::cout.flush() ? base::exit_success : base::exit_internal};
+      return std::cout.flush() ? base::exit_success : base::exit_internal;
     }
     return usage_error("no verb; use rlock run KEY COMMAND, or see rlock --help");
   }
   const auto* verb = find_verb(words[*verb_at]);
+  if ((verb == nullptr || verb->verb == Verb::acquire) && wants_export(words)) options.format = commands::Format::shell;
   if (verb == nullptr) {
     return usage_error("'" + words[*verb_at] +
                        "' is no verb of rlock: run, acquire, renew, release, status; see rlock --help");
@@ -180,7 +187,7 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
   try {
     app.parse(own);
   } catch (const CLI::CallForHelp&) {
-    return Finished{print_help(app, *verb)};
+    return print_help(app, *verb);
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     message.erase(std::min(message.find('\n'), message.size()));
@@ -188,11 +195,15 @@ std::variant<Options, Finished> parse(std::span<char*> arguments) {
   }
   if (auto configured = read_configuration(tree, verb->name); !configured) {
     base::log_error(configured.error().message);
-    return Finished{base::exit_status_of(configured.error().code)};
+    return base::exit_status_of(configured.error().code);
   }
   if (options.key.empty() && app.get_option("KEY")->count() > 0) return usage_error("KEY is empty; name the lock");
+  if (options.key.empty() && (verb->verb == Verb::renew || verb->verb == Verb::release)) {
+    if (const char* key = std::getenv("RLOCK_KEY")) options.key = key;
+    if (options.key.empty()) return usage_error("KEY is missing; name the lock, or set RLOCK_KEY" + see);
+  }
   if (verb->verb == Verb::run && options.command.empty()) return usage_error("COMMAND is missing" + see);
-  return options;
+  return std::nullopt;
 }
 
 }  // namespace rlock::cli

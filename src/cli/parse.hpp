@@ -1,19 +1,16 @@
 #pragma once
 
+#include <optional>
 #include <span>
-#include <variant>
 
 #include "commands/options.hpp"
 
 namespace rlock::cli {
 
-/// Nothing is left to do: help was printed, or an error was said.
-struct Finished {
-  int exit_status;
-};
-
 /// Reads the command line (without the program's name), the environment and the configuration files, in
-/// this order of precedence. Overwrites credentials in `arguments`, so that they leave the process list.
-std::variant<commands::Options, Finished> parse(std::span<char*> arguments);
+/// this order of precedence, into `options`. Overwrites credentials in `arguments`, so that they leave the process list.
+/// Returns an exit status where nothing is left to do: help was printed, or an error was said. The format in `options`
+/// is good then too.
+std::optional<int> parse(std::span<char*> arguments, commands::Options& options);
 
 }  // namespace rlock::cli

@@ -106,7 +106,8 @@ const Tree::Row Tree::rows[]{
      "Read options from FILE; default /etc/rlock.conf, and over it $XDG_CONFIG_HOME/rlock.conf", "RLOCK_CONFIG"},
     {every_verb, "--prefix", "P", &Options::prefix,
      "Put before KEY on the server; '' locks the very key of another library", "RLOCK_PREFIX", "rlock:"},
-    {every_verb, "--password-file", "FILE", &Options::password_file, "The password is the first line of FILE"},
+    {every_verb, "--password-file", "FILE", &Options::password_file, "The password is the first line of FILE",
+     "RLOCK_PASSWORD_FILE"},
     {every_verb, "--connect-timeout", "D",
      [](Options& o, const std::string& text) { o.connect_timeout = duration("--connect-timeout", text, Duration(1)); },
      "How long a server may take to connect or answer", "", "5s"},
@@ -129,8 +130,9 @@ const Tree::Row Tree::rows[]{
     {bit(Verb::run), "--no-renew", "", &Options::no_renew, "A fixed lease: COMMAND is stopped when it ends"},
     {bit(Verb::run), "--show-command", "", &Options::show_command,
      "Let status show the command line, which may carry secrets", "RLOCK_SHOW_COMMAND"},
-    {bit(Verb::acquire) | bit(Verb::status), "--json", "", [](Options& o) { o.format = Format::json; }, "Print JSON"},
-    {bit(Verb::acquire), "--export", "", [](Options& o) { o.format = Format::shell; }, "Print an export line for eval"},
+    {bit(Verb::acquire) | bit(Verb::status), "--json", "", [](Options& o) { o.format = Format::json; }, "Print JSON", "", "", "--export"},
+    {bit(Verb::acquire), "--export", "", [](Options& o) { o.format = Format::shell; },
+     "Print RLOCK_KEY, RLOCK_TOKEN and RLOCK_FENCE as an export line for eval", "", "", "--json"},
     {bit(Verb::release), "--force", "", &Options::force, "Release it whoever holds it, and say whom"},
     {bit(Verb::status), "--exit-code", "", &Options::exit_code, "Exit 0 when held, 1 when free"},
 };
@@ -155,7 +157,7 @@ void Tree::add_verb(Verb verb) {
   verb_ = verb;
   auto* key =
       app_.add_option("KEY", options_.key, verb == Verb::status ? "The lock; default: all" : "The lock")->type_name("");
-  if (verb != Verb::status) key->required();
+  if (verb == Verb::run || verb == Verb::acquire) key->required();
   if (verb == Verb::renew || verb == Verb::release) {
     app_.add_option("TOKEN", options_.token, "Printed by acquire; - reads standard input; default: RLOCK_TOKEN")
         ->type_name("");

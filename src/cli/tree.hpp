@@ -35,6 +35,7 @@ class Tree {
   Tree(commands::Options& options, std::span<const std::string> words);
 
   CLI::App& app() { return app_; }
+  commands::Options& options() { return options_; }
 
   /// The options of one verb, and its positionals. COMMAND is none of them: it never reaches CLI11.
   void add_verb(commands::Verb verb);

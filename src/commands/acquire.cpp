@@ -4,6 +4,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
 #include "commands/output.hpp"
@@ -17,7 +18,8 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
     case Format::json:
       return lease_json(options.key, lease, options.ttl);
     case Format::shell:
-      return "export RLOCK_TOKEN=" + lease.token + " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
+      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token + 
+             " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
     case Format::text:
       break;
   }
@@ -27,6 +29,10 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
 }  // namespace
 
 int acquire(const Options& options) {
+  if (options.format == Format::shell && options.conflict_exit_code == 0) {
+    base::log_error("--conflict-exit-code 0 with --export would let the script go on without the lock; leave it out");
+    return base::exit_usage;
+  }
   auto client = make_client(options);
   if (!client) return report(client.error(), options);
   auto token = base::random_token();

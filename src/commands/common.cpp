@@ -50,6 +50,8 @@ Result<std::string> read_password_file(const std::string& path) {
   return *line;
 }
 
+}  // namespace
+
 Result<void> check_key(const std::string& key) {
   if (key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
   if (key.size() > longest_key) {
@@ -59,8 +61,6 @@ Result<void> check_key(const std::string& key) {
   if (base::has_control(key)) return fail(ErrorCode::usage, "KEY has a control character in it; leave it out");
   return {};
 }
-
-}  // namespace
 
 Result<redis::Address> server_address(const Options& options) {
   auto address = options.servers.empty() ? redis::Address{} : redis::Address::parse(options.servers.front());
@@ -129,8 +129,13 @@ int report_busy(const Options& options, const std::optional<lock::NotHeld>& met)
   std::string message = "busy: " + options.key + " is held";
   if (met && met->holder) message += " by " + met->holder->who.summary();
   if (met && met->holder_is_foreign) message += " by another program than rlock";
-  base::log_note(message);
+  if (met && !met->holder_ttl) message += ", without an end: " + how_to_end(options.key);
+  base::log(options.conflict_exit_code == 0 ? base::LogLevel::debug : base::LogLevel::note, message);
   return options.conflict_exit_code;
+}
+
+std::string how_to_end(const std::string& key) {
+  return "it stays until its holder gives it back, or somebody says rlock release --force " + base::shell_quoted(key);
 }
 
 bool print(std::string_view text) {

@@ -13,6 +13,9 @@ namespace rlock::commands {
 /// The server that the options name, with its password. Fails with usage or configuration.
 base::Result<redis::Address> server_address(const Options& options);
 
+/// Whether KEY can name a lock; fails with usage.
+base::Result<void> check_key(const std::string& key);
+
 /// A client for the lock options.key, not connected yet. Checks the key too.
 base::Result<lock::Client> make_client(const Options& options);
 
@@ -26,8 +29,12 @@ base::Result<std::string> read_token(const Options& options);
 /// status: 128 + n where signal n interrupted.
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
 
-/// Says who is in the way, where that is known. Returns the exit status for busy.
+/// Says who is in the way, where that is known; with -E 0, where busy is fine, only under -v. Returns the exit status
+/// for busy.
 int report_busy(const Options& options, const std::optional<lock::NotHeld>& met);
+
+/// What to do about a lock whose lease has no end.
+std::string how_to_end(const std::string& key);
 
 /// Writes to standard output, all of it and now: false when that failed.
 bool print(std::string_view text);

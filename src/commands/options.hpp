@@ -22,6 +22,8 @@ struct Options {
   std::vector<std::string> command;  ///< run
 
   std::vector<std::string> servers;  ///< empty: nothing was configured
+  bool server_is_from_file = false;
+  std::string config_file;  ///< empty: the default ones
   std::string prefix = "rlock:";
   std::string password_file;
   base::Duration connect_timeout{5'000};

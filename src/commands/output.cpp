@@ -130,13 +130,17 @@ std::string sights_table(const std::vector<Sight>& sights) {
       rows.push_back({"", "waits", "and " + std::to_string(hidden) + " more", "", "", ""});
     }
   }
+  std::array<std::size_t, std::tuple_size_v<Row>> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], width_of(row[column]));
+    }
+  }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t column = 0; column < row.size(); ++column) {
-      std::size_t width = 0;
-      for (const auto& other : rows) width = std::max(width, width_of(other[column]));
-      line += row[column] + std::string(width - width_of(row[column]) + 2, ' ');
+      line += row[column] + std::string(widths[column] - width_of(row[column]) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

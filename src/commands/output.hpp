@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "lock/acquire.hpp"
+#include "lock/inspection.hpp"
+#include "lock/lease.hpp"
 
 namespace rlock::commands {
 

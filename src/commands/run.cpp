@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
@@ -40,6 +41,13 @@ struct Ground {
   lock::Lease lease;
   Ours ours = Ours::taken;
 };
+
+// The command may run elsewhere.
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const auto result = std::filesystem::absolute(path, error);
+  return error ? path : result.string();
+}
 
 class Run {
  public:
@@ -212,22 +220,27 @@ class Run {
     });
   }
 
-  // What the command sees; see cli.md. No password is among it: whoever needs one inside reads it from a
-  // file.
-  void set_environment(const lock::Lease& lease) const {
+  // What the command sees: an rlock inside it must meet the same lock, whatever the options were. No password of ours
+  // is among it. Where it came in the URL of a configuration file, the rlock inside reads it there again.
+  void set_environment(const lock::Lease& lease) {
     ::setenv("RLOCK_KEY", options_.key.c_str(), 1);
     ::setenv("RLOCK_TOKEN", lease.token.c_str(), 1);
     ::setenv("RLOCK_FENCE", std::to_string(lease.fence).c_str(), 1);
     ::setenv("RLOCK_TTL", base::format_duration(terms_.ttl).c_str(), 1);
-    ::unsetenv("REDISCLI_AUTH");
-    if (const char* url = std::getenv("RLOCK_SERVER"); url != nullptr && std::strchr(url, '@') != nullptr) {
-      const auto address = redis::Address::parse(url);
-      if (address) {
-        ::setenv("RLOCK_SERVER", address->display().c_str(), 1);
-      } else {
-        ::unsetenv("RLOCK_SERVER");
-      }
+    ::setenv("RLOCK_PREFIX", options_.prefix.c_str(), 1);
+    if (!options_.password_file.empty()) ::setenv("RLOCK_PASSWORD_FILE", absolute(options_.password_file).c_str(), 1);
+    if (!options_.config_file.empty()) ::setenv("RLOCK_CONFIG", absolute(options_.config_file).c_str(), 1);
+    if (password_is_in_file()) {
+      ::unsetenv("RLOCK_SERVER");
+    } else {
+      ::setenv("RLOCK_SERVER", client_.session().name().c_str(), 1);
     }
+  }
+
+  bool password_is_in_file() const {
+    if (!options_.server_is_from_file) return false;
+    const auto address = redis::Address::parse(options_.servers.front());
+    return address && address->password;
   }
 
   const Options& options_;

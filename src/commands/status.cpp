@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <csignal>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
@@ -9,61 +10,77 @@
 namespace rlock::commands {
 
 using base::Result;
+using State = lock::Inspection::State;
 
 namespace {
 
 // As many as anyone reads; more are counted.
-constexpr std::int64_t most_waiters = 1'000;
+constexpr std::int64_t max_waiters = 1'000;
 
-Result<std::vector<Sight>> look(const Options& options, process::Signals& signals) {
-  std::vector<Sight> sights;
-  const auto sight = [&](lock::Client& client, const std::string& key) -> Result<void> {
-    auto inspection = client.inspect(most_waiters, base::never, signals);
-    if (!inspection) return std::unexpected(inspection.error());
-    sights.push_back({key, std::move(*inspection)});
-    return {};
-  };
+Result<std::vector<Sight>> look(const Options& options, base::Poller& poller) {
   if (!options.key.empty()) {
-    auto client = make_client(options);
-    if (!client) return std::unexpected(client.error());
-    if (auto seen = sight(*client, options.key); !seen) return std::unexpected(seen.error());
-    return sights;
+    if (auto checked = check_key(options.key); !checked) return std::unexpected(checked.error());
   }
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());
   redis::Session session(std::move(*address), options.connect_timeout, redis::OnDemand::start);
-  auto keys = lock::list_locks(session, options.prefix, signals);
-  if (!keys) return std::unexpected(keys.error());
-  for (const auto& key : *keys) {
-    lock::Client client(std::move(session), options.prefix + key);
-    if (auto seen = sight(client, key); !seen) return std::unexpected(seen.error());
-    session = std::move(client.session());
-    // It may have gone since it was listed.
-    if (sights.back().lock.state == lock::Inspection::State::free && sights.back().lock.waiting == 0) sights.pop_back();
+
+  std::vector<std::string> keys{options.key};
+  if (options.key.empty()) {
+    auto listed = lock::list_locks(session, options.prefix, poller);
+    if (!listed) return std::unexpected(listed.error());
+    keys = std::move(*listed);
+  }
+  std::vector<std::string> wire_keys;
+  for (const auto& key : keys) wire_keys.push_back(options.prefix + key);
+  auto locks = lock::inspect(session, wire_keys, max_waiters, poller);
+  if (!locks) return std::unexpected(locks.error());
+
+  std::vector<Sight> sights;
+  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move((*locks)[i])});
+  if (options.key.empty()) {
+    std::erase_if(sights, [&](const Sight& sight) {
+      const auto& lock = sight.lock;
+      if (lock.waiting > 0) return false;
+      // It may have gone since it was listed; and without a prefix a string that has no end is somebody's data.
+      return lock.state == State::free ||
+             (options.prefix.empty() && lock.state == State::foreign && !lock.ttl_left);
+    });
   }
   return sights;
 }
 
+void tell_of_endless(const std::vector<Sight>& sights) {
+  const auto is_endless = [](const Sight& s) { return s.lock.state != State::free && !s.lock.ttl_left; };
+  const auto first = std::ranges::find_if(sights, is_endless);
+  if (first == sights.end()) return;
+  const auto others = std::ranges::count_if(sights, is_endless) - 1;
+  base::log_note(first->key + (others > 0 ? " and " + std::to_string(others) + " more have" : " has") +
+                 " no end: " + how_to_end(first->key));
+}
+
 }  // namespace
 
+// Holds nothing that a signal could leave behind, so any signal may end it wherever it is.
 int status(const Options& options) {
-  process::Signals signals;
-  auto sights = redis::until_served(base::BootClock::now() + options.connect_timeout, signals,
-                                    [&](base::Instant) { return look(options, signals); });
-  if (!sights) return report(sights.error(), options, &signals);
+  std::signal(SIGPIPE, SIG_IGN);
+  base::PlainPoller plain;
+  auto sights = redis::until_served(base::BootClock::now() + options.connect_timeout, plain,
+                                    [&](base::Instant) { return look(options, plain); });
+  if (!sights) return report(sights.error(), options);
   std::string text;
   if (options.format == Format::json) {
     text = options.key.empty() ? sights_json(*sights) : sight_json(sights->front());
   } else if (!options.quiet) {
     text = sights_table(*sights);
+    tell_of_endless(*sights);
   }
   if (!print(text)) {
     base::log_error("cannot write to standard output");
     return base::exit_internal;
   }
   if (!options.exit_code) return base::exit_success;
-  const bool held = std::ranges::any_of(
-      *sights, [](const Sight& sight) { return sight.lock.state != lock::Inspection::State::free; });
+  const bool held = std::ranges::any_of(*sights, [](const Sight& sight) { return sight.lock.state != State::free; });
   return held ? base::exit_success : base::exit_free;
 }
 

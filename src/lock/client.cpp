@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 namespace rlock::lock {
 
@@ -20,7 +19,14 @@ constexpr base::Duration least_spent{30'000};
 
 std::int64_t integer_at(const Reply& reply, std::size_t i) { return reply.items[i].integer; }
 
-// Whether a reply is an array of just these: i integer, t text, a array. Of any other nothing is believed.
+std::vector<std::string> enter_arguments(const std::string& token, base::Duration ttl,
+                                         std::optional<std::int64_t> ticket, Wake wake, const Who& who) {
+  return {token, std::to_string(ttl.count()), ticket ? std::to_string(*ticket) : "", wake == Wake::push ? "s" : "p",
+          who.encode()};
+}
+
+}  // namespace
+
 bool is_shaped(const Reply& reply, std::string_view shape) {
   const auto letter = [](const Reply& item) {
     switch (item.kind) {
@@ -41,20 +47,17 @@ std::optional<base::Duration> ttl_of(std::int64_t pttl) {
   return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
 }
 
-std::vector<std::string> enter_arguments(const std::string& token, base::Duration ttl,
-                                         std::optional<std::int64_t> ticket, Wake wake, const Who& who) {
-  return {token, std::to_string(ttl.count()), ticket ? std::to_string(*ticket) : "", wake == Wake::push ? "s" : "p",
-          who.encode()};
+Command script_command(std::string_view verb, std::string_view script, const Names& names, const std::string& token,
+                       const std::vector<std::string>& arguments) {
+  Command command{std::string(verb), std::string(script), "5",         names.lock,
+                  names.queue,       names.info,          names.fence, names.spent(token)};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
 }
-
-}  // namespace
 
 Command Client::command(std::string_view verb, std::string_view script, const std::string& token,
                         const std::vector<std::string>& arguments) const {
-  Command command{std::string(verb), std::string(script), "5",          names_.lock,
-                  names_.queue,      names_.info,         names_.fence, names_.spent(token)};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
+  return script_command(verb, script, names_, token, arguments);
 }
 
 std::unexpected<base::Error> Client::nonsense() const {
@@ -168,32 +171,6 @@ Result<Released> Client::leave(const std::string& token, base::Duration ttl, For
   }
 }
 
-Result<Inspection> Client::inspect(std::int64_t most_waiters, Instant until, base::Poller& poller) {
-  auto reply = run(inspect_script, "", {std::to_string(most_waiters)}, until, poller);
-  if (!reply) return std::unexpected(reply.error());
-  const auto& items = reply->items;
-  if (!is_shaped(*reply, "ttiiia")) return nonsense();
-  Inspection result;
-  if (items[0].text == "held") {
-    result.state = Inspection::State::held;
-  } else if (items[0].text == "foreign") {
-    result.state = Inspection::State::foreign;
-  } else if (items[0].text != "free") {
-    return nonsense();
-  }
-  result.holder = Record::decode(items[1].text);
-  result.ttl_left = ttl_of(items[2].integer);
-  result.now_us = items[3].integer;
-  result.waiting = items[4].integer;
-  const auto& waiters = items[5].items;
-  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    std::int64_t ticket = 0;
-    std::from_chars(waiters[i].text.data(), waiters[i].text.data() + waiters[i].text.size(), ticket);
-    result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
-  }
-  return result;
-}
-
 Result<void> Client::watch(Instant until, base::Poller& poller) {
   const std::vector<Command> flight{{"HELLO", "3"}, {"CLIENT", "TRACKING", "ON", "NOLOOP"}};
   if (auto replies = session_.flight(flight, until, poller); !replies) return std::unexpected(replies.error());
@@ -234,40 +211,6 @@ Result<bool> Client::lock_was_touched() {
   auto told = this->told();
   if (!told) return std::unexpected(told.error());
   return told->touched || told->flushed;
-}
-
-Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix, base::Poller& poller) {
-  // A lock that an rlock holds or waits for has its info key; a foreign one only its own, which tells
-  // locks from other data by the prefix alone.
-  std::vector<std::string> patterns{"rlock:i:*"};
-  if (!prefix.empty()) {
-    std::string escaped;
-    for (char c : prefix) {
-      if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) escaped += '\\';
-      escaped += c;
-    }
-    patterns.push_back(escaped + "*");
-  }
-  std::set<std::string> keys;
-  for (const auto& pattern : patterns) {
-    std::string cursor = "0";
-    do {
-      const Command scan{"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"};
-      auto replies = session.flight({&scan, 1}, base::never, poller);
-      if (!replies) return std::unexpected(replies.error());
-      const auto& reply = replies->front();
-      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session.name()));
-      if (reply.items.size() != 2) return fail(ErrorCode::internal, session.name() + ": SCAN makes no sense");
-      cursor = reply.items[0].text;
-      for (const auto& item : reply.items[1].items) {
-        auto lock = lock_of_side_key(item.text);
-        if (lock.empty() && !is_side_key(item.text)) lock = item.text;
-        if (!lock.empty() && lock.starts_with(prefix)) keys.insert(lock.substr(prefix.size()));
-      }
-    } while (cursor != "0");
-  }
-  keys.erase("");
-  return std::vector<std::string>(keys.begin(), keys.end());
 }
 
 }  // namespace rlock::lock

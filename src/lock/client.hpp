@@ -64,20 +64,15 @@ struct Told {
   std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 
-/// One lock as inspect sees it.
-struct Inspection {
-  enum class State { free, held, foreign };
-  struct Waiter {
-    std::int64_t ticket = 0;
-    std::optional<Record> record;
-  };
-  State state = State::free;
-  std::optional<Record> holder;
-  std::optional<base::Duration> ttl_left;  ///< nullopt: free, or without end
-  std::int64_t now_us = 0;                 ///< server time
-  std::int64_t waiting = 0;
-  std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
-};
+/// Whether a reply is an array of just these: i integer, t text, a array. Of any other nothing is believed.
+bool is_shaped(const redis::Reply& reply, std::string_view shape);
+
+/// What PTTL says: nullopt without an end, and for a key that is not there.
+std::optional<base::Duration> ttl_of(std::int64_t pttl);
+
+/// A script as the server is asked to run it: verb is EVALSHA with its SHA1, or EVAL with its text.
+redis::Command script_command(std::string_view verb, std::string_view script, const Names& names,
+                              const std::string& token, const std::vector<std::string>& arguments);
 
 /// The protocol of one lock on one server: each method is one script, one round trip (two while the
 /// server has not cached the script). `until` bounds each; an unreachable leaves it unknown whether the
@@ -104,8 +99,6 @@ class Client {
   base::Result<Released> leave(const std::string& token, base::Duration ttl, Force force, base::Instant until,
                                base::Poller& poller);
 
-  base::Result<Inspection> inspect(std::int64_t most_waiters, base::Instant until, base::Poller& poller);
-
   /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing
   /// is lost: the next renewal finds out.
   base::Result<void> watch(base::Instant until, base::Poller& poller);
@@ -131,9 +124,5 @@ class Client {
   redis::Session session_;
   Names names_;
 };
-
-/// Every lock on the server whose name begins with prefix: the names without it, sorted.
-base::Result<std::vector<std::string>> list_locks(redis::Session& session, const std::string& prefix,
-                                                  base::Poller& poller);
 
 }  // namespace rlock::lock

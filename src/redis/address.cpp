@@ -36,6 +36,20 @@ std::optional<std::string> unescape(std::string_view text) {
   return result;
 }
 
+// Undone by unescape. Only what would be read as something else is escaped, so that paths stay readable.
+std::string escape(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) == std::string_view::npos) {
+      result += c;
+    } else {
+      result += '%';
+      base::append_hex(result, static_cast<unsigned char>(c));
+    }
+  }
+  return result;
+}
+
 // [user:]password. A lone part is the password, as redis-cli has it: taken for a user it would be shown. A user whose
 // password comes from elsewhere is `user:`.
 base::Result<void> read_credentials(std::string_view credentials, Address& address) {
@@ -128,9 +142,9 @@ base::Result<Address> Address::parse(std::string_view url) {
 
 std::string Address::display() const {
   if (is_local) return "local";
-  const auto who = user.empty() ? std::string() : user + ":@";
+  const auto who = user.empty() ? std::string() : escape(user, "%:@/?#") + ":@";
   if (transport == Transport::unix_socket) {
-    return "unix://" + who + path + (database != 0 ? "?db=" + std::to_string(database) : "");
+    return "unix://" + who + escape(path, "%?") + (database != 0 ? "?db=" + std::to_string(database) : "");
   }
   const bool is_v6 = host.find(':') != std::string::npos;
   return "redis://" + who + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +

@@ -27,7 +27,7 @@ struct Address {
   /// password.
   static base::Result<Address> parse(std::string_view url);
 
-  /// The URL without its password; parse() reads it again.
+  /// The URL without its password, for people, and for parse() again.
   std::string display() const;
 };
 
