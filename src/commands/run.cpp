@@ -17,6 +17,7 @@
 #include "lock/renewal.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
+#include "process/terminal.hpp"
 #include "process/tripwire.hpp"
 
 namespace rlock::commands {
@@ -98,6 +99,7 @@ class Run {
     set_environment(lease);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
+    terminal_.emplace();
     // Armed before the last look at the clock: frozen from here on, we are killed before the lease can end.
     std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
@@ -148,6 +150,7 @@ class Run {
     };
 
     auto ending = process::supervise(child, signals_, permit, how);
+    if (ending.stopped && how.guard.at_end == process::AtEnd::kill) terminal_->restore();
     tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
     renewal.stop();
@@ -248,6 +251,7 @@ class Run {
   lock::Client client_;
   lock::LeaseTerms terms_;
   std::optional<lock::NotHeld> met_;
+  std::optional<process::Terminal> terminal_;
 };
 
 }  // namespace

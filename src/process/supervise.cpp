@@ -99,7 +99,8 @@ class Supervisor {
 
   void permit_ended() {
     told_ = true;
-    const bool revoked = permit_.revoked();
+    // Past that time it may be the guard who revoked it.
+    const bool revoked = permit_.revoked() && BootClock::now() < permit_.stop_at();
     ending_.stopped = true;
     if (how_.guard.at_end == AtEnd::kill) {
       stopping_ = true;
