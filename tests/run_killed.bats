@@ -267,3 +267,12 @@ none_of() { ! pgrep -fx "$1"; }
   [ "$(redis exists "rlock:$key")" = 1 ]
   pkill -KILL -f "^sleep $forever"
 }
+
+@test "a pattern that matches rlock's command line does not match the guard's, which names the key" {
+  start_job -t 60s
+  [ "$(pgrep -P "$rlock" -f '^rlock-guard ')" = "$guard" ]
+  [ "$(tr '\0' ' ' <"/proc/$guard/cmdline" | sed 's/ *$//')" = "rlock-guard $key" ]
+  # As pkill -9 -f 'rlock run' does, without the runs of others.
+  run -1 pgrep -P "$rlock" -f 'rlock run'
+  run -1 pgrep -P "$rlock" -f -- '-t 60s'
+}

@@ -300,3 +300,24 @@ poor() (
   ended 79 "$rlock"
   job_is_dead
 }
+
+@test "a command killed for a lost lock leaves the terminal as it was before" {
+  cat >terminal.py <<-'END'
+	import os, pty, subprocess, sys, termios, time
+	key, socket = sys.argv[1:]
+	pid, terminal = pty.fork()
+	if pid == 0:
+	    os.execvp("rlock", ["rlock", "run", "-k", "100ms", key, "--", "sh", "-c", "trap '' TERM; stty raw -echo; touch raw; sleep 60"])
+	before = termios.tcgetattr(terminal)
+	deadline = time.monotonic() + 20
+	while not os.path.exists("raw") and time.monotonic() < deadline:
+	    time.sleep(0.01)
+	if termios.tcgetattr(terminal) == before:
+	    sys.exit("the command did not change the terminal")
+	subprocess.check_call(["redis-cli", "-s", socket, "del", "rlock:" + key], stdout=subprocess.DEVNULL)
+	status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+	if status != 79 or termios.tcgetattr(terminal) != before:
+	    sys.exit(f"status {status}, modes {termios.tcgetattr(terminal)[:4]} instead of {before[:4]}")
+	END
+  run -0 timeout 30 python3 terminal.py "$key" "$sock"
+}
