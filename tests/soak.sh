@@ -47,6 +47,8 @@ step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --
 step 'soak' python3 -B tests/faults/soak --seconds "$seconds" --faults "$faults" --lanes 2 --seed "$seed"
 step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4)) --faults "$faults" --crowd 4000 \
   --busy "$(nproc)" --seed $((seed + 1))
+step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold \
+  --tries 100 --jobs 2 --seed "$seed"
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
