@@ -45,8 +45,8 @@ has_more_lines_than() { (($(wc -l <"$2") > $1)); }
   job_is_dead
 }
 
-@test "rlock killed: the guard goes though the server does not answer, and nobody is left" {
-  start_job -t 60s
+@test "rlock killed: the guard goes when the lease has ended though the server does not answer, and nobody is left" {
+  start_job -t 3s
   kill -STOP "$(server_pid)"
   kill -KILL "$rlock"
   until_true 3 job_is_dead
