@@ -1,4 +1,7 @@
-"""P6 to P9: memory, idling, the server's time, scale. Each takes the lab and the sizes and yields rows of the table."""
+"""P6 to P10: memory, idling, the server's time, scale, many holders.
+
+Each takes the lab and the sizes and yields rows of the table.
+"""
 
 import glob
 import os
@@ -6,11 +9,12 @@ import re
 import secrets
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from shared import Row, Sizes, drains, names, say, serial_rate, spread, tapped
-from lab import Lab, Queue
-from server import Failed, commands_of, reply, send, spawn
+from lab import Contender, Lab, Queue
+from server import Failed, commands_of, reply, send, spawn, until
 
 
 def descendants(pid: int) -> list[int]:
@@ -215,3 +219,60 @@ def p9(lab: Lab, sizes: Sizes) -> Iterator[Row]:
     label = ", ".join(f"{count:,}" for count in sizes.queues)
     for what, figures in (("Redis time", found.server_us), ("time in scripts", found.script_us)):
         yield f"{what} of a hand-over with {label} waiters", "flat", steps(figures, " us", 1), grown(figures)
+
+
+def processor_us(pids: list[int]) -> float:
+    """Processor time of all threads of these so far."""
+    total = 0
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+            with open(path) as file:
+                total += int(file.read().split()[0]) / 1000
+    return total
+
+
+class Holders:
+    """`count` holders at once, each of a key of its own, until the end of the block; statuses after it."""
+
+    def __init__(self, lab: Lab, contender: Contender, count: int):
+        self.lab, self.contender, self.count = lab, contender, count
+        self.stamps, self.fifo = f"{lab.directory}/holders.stamps", f"{lab.directory}/holders.fifo"
+
+    def __enter__(self) -> "Holders":
+        open(self.stamps, "w").close()
+        os.mkfifo(self.fifo)
+        self.gate = os.open(self.fifo, os.O_RDWR)  # opened so, nobody waits for its other end
+        start = time.monotonic()
+        command = ["sh", "-c", 'echo >>"$0"; read -r _ <"$1"; true', self.stamps, self.fifo]
+        self.processes = [spawn(self.contender.argv(f"holder{i}", command)) for i in range(self.count)]
+        until(lambda: os.path.getsize(self.stamps) >= self.count, f"{self.count} of {self.contender.name} hold")
+        self.seconds = time.monotonic() - start
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.gate)
+        self.statuses = Counter(process.wait() for process in self.processes)
+        os.unlink(self.fifo)
+        os.unlink(self.stamps)
+
+
+def p10(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    count = sizes.crowd
+    flock = next((peer for peer in lab.peers if peer.name == "flock"), None)
+    peer_seconds = None
+    if flock:
+        with Holders(lab, flock, count) as held:
+            peer_seconds = held.seconds
+    with Holders(lab, lab.rlock(f"unix://{lab.redis.socket}", "--ttl", "30s"), count) as held:
+        seconds = held.seconds
+        time.sleep(1)  # the guards come after some milliseconds
+        ours = os.path.realpath(lab.rlock_program)
+        pids = [pid for process in held.processes for pid in descendants(process.pid)
+                if os.readlink(f"/proc/{pid}/exe") == ours]
+        before, began = processor_us(pids), time.monotonic()
+        time.sleep(sizes.idle_seconds)
+        share = (processor_us(pids) - before) / 1e4 / (time.monotonic() - began)
+    yield f"{count} holders at once: those that did not end with 0", "0", str(count - held.statuses[0]), ""
+    yield f"processor time of their {len(pids)} processes, of one core, ttl 30 s", "<= 5 %", f"{share:.1f} %", ""
+    yield (f"time until all {count} run, beside flock", "<= 2", f"{seconds:.2f} s",
+           f"{seconds / peer_seconds:.2f}" if peer_seconds else "")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures rlock beside other locks and prints one Markdown table (P1 to P9: see bench.py).
+# Measures rlock beside other locks and prints one Markdown table (P1 to P10: see bench.py).
 #
 #   tests/bench/run.sh [--quick] [--only P1,P3] [--save FILE] [--no-install]
 #
