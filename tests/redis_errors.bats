@@ -341,6 +341,21 @@ cluster_node() {
   looks 70 WEIRD
 }
 
+@test "a reply of another shape than promised is no answer, above all not that the lock is lost" {
+  local reply
+  export RLOCK_SERVER=unix://$PWD/fake
+  # {7}, {"0"}, {"1", 1}, {-1, 0, 0}, {}, {0, {}}
+  for reply in '*1\r\n:7\r\n' '*1\r\n$1\r\n0\r\n' '*2\r\n$1\r\n1\r\n:1\r\n' '*3\r\n:-1\r\n:0\r\n:0\r\n' '*0\r\n' \
+    '*2\r\n:0\r\n*0\r\n'; do
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+      --reply "hex:$(printf '%b' "$reply" | od -An -v -tx1 | tr -d ' \n')" >fake.log
+    until_true 10 grep -q ready fake.log
+    changes 70 'does not understand'
+    kill $!
+    rm fake fake.log
+  done
+}
+
 @test "ASK, CROSSSLOT and TRYAGAIN" {
   local error wanted
   while read -r wanted error; do

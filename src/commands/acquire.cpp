@@ -52,7 +52,7 @@ int acquire(const Options& options) {
   base::Reprieve reprieve(signals);
   const auto limit = base::BootClock::now() + options.connect_timeout;
   (void)redis::until_served(limit, reprieve, [&](base::Instant until) {
-    return client->leave((*lease)->token, options.ttl, lock::Force::no, until, reprieve);
+    return client->leave((*lease)->token, lock::Force::no, until, reprieve);
   });
   base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
   return base::exit_internal;

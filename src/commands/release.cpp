@@ -16,7 +16,7 @@ int release(const Options& options) {
   bool unheard = false;
   auto released = redis::until_served(limit, signals, [&](base::Instant until) {
     const auto before = client->session().sent_at();
-    auto answer = client->leave(*token, options.ttl, force, until, signals);
+    auto answer = client->leave(*token, force, until, signals);
     const bool sent = client->session().sent_at() != before;
     if (!answer && answer.error().code == base::ErrorCode::unreachable && sent) unheard = true;
     return answer;

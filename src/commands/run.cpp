@@ -192,7 +192,7 @@ class Run {
     const auto released = redis::until_served(base::BootClock::now() + release_limit, reprieve, [&](base::Instant) {
       ++tries;
       const auto until = base::BootClock::now() + release_try;
-      return client_.leave(ground.lease.token, terms_.ttl, lock::Force::no, until, reprieve);
+      return client_.leave(ground.lease.token, lock::Force::no, until, reprieve);
     });
     const bool later =
         !released && (redis::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
@@ -219,7 +219,7 @@ class Run {
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)redis::until_served(lease_ends, plain, [&](base::Instant until) {
-      return client.leave(token, terms_.ttl, lock::Force::no, until, plain);
+      return client.leave(token, lock::Force::no, until, plain);
     });
   }
 

@@ -70,7 +70,7 @@ base::Result<void> Acquisition::abandon(Instant until) {
   if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
   base::Reprieve reprieve(poller_);
   RLOCK_TRY(redis::until_served(
-      until, reprieve, [&](Instant end) { return client_.leave(token_, terms_.ttl, Force::no, end, reprieve); }));
+      until, reprieve, [&](Instant end) { return client_.leave(token_, Force::no, end, reprieve); }));
   return {};
 }
 

@@ -15,7 +15,7 @@ using redis::Reply;
 namespace {
 
 // Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
-constexpr base::Duration least_spent{30'000};
+constexpr base::Duration spent_for{30'000};
 
 std::int64_t integer_at(const Reply& reply, std::size_t i) { return reply.items[i].integer; }
 
@@ -150,9 +150,9 @@ Result<Checked> Client::check(const std::string& token, Instant until, base::Pol
   return nonsense();
 }
 
-Result<Released> Client::leave(const std::string& token, base::Duration ttl, Force force, Instant until,
+Result<Released> Client::leave(const std::string& token, Force force, Instant until,
                                base::Poller& poller) {
-  const auto spent = std::to_string(std::max(ttl, least_spent).count());
+  const auto spent = std::to_string(spent_for.count());
   auto reply = run(leave_script, token, {token, spent, force == Force::yes ? "1" : ""}, until, poller);
   if (!reply) return std::unexpected(reply.error());
   if (!is_shaped(*reply, "it")) return nonsense();

@@ -95,8 +95,8 @@ class Client {
   /// Whether the token holds the lock. Writes nothing, so that nobody is told of a change.
   base::Result<Checked> check(const std::string& token, base::Instant until, base::Poller& poller);
 
-  /// The token is void afterwards for `ttl` at least: a late enter of it cannot bring the lease back.
-  base::Result<Released> leave(const std::string& token, base::Duration ttl, Force force, base::Instant until,
+  /// The token is void afterwards, for longer than an enter of it may still be under way.
+  base::Result<Released> leave(const std::string& token, Force force, base::Instant until,
                                base::Poller& poller);
 
   /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Counts stalls: how long a lock is free while somebody lives who waits for it.
+
+    stalls.py [--tries 10] [--waiters 1,4] [--bound 1.0] [--events NAME,...]
+
+For each event, with each number of living waiters behind, it is tried again and again: waiters queue up, the event
+comes, and from the moment at which the lock is free (or was handed to one who is frozen) the time is taken until a
+command of theirs runs. Printed: the worst of each. A stall is more than --bound, or one claim lease more where the one
+woken was frozen. Where the order is promised, nobody may have been overtaken. Ends with "N tries, N stalls, N overtaken";
+status 1 where there was any.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+CLAIM = 1.0  # common.lua, CLAIM_MS, in seconds
+RLOCK = os.environ.get("RLOCK", "rlock")
+
+
+class Server:
+    def __init__(self, directory):
+        self.path = f"{directory}/redis.sock"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no"]
+            + ["--dir", directory, "--maxclients", "2000"],
+            stdout=subprocess.DEVNULL,
+        )
+        self.connection = socket.socket(socket.AF_UNIX)
+        until(10, self.connects)
+        self.file = self.connection.makefile("rb")
+
+    def connects(self):
+        try:
+            self.connection.connect(self.path)
+            return True
+        except OSError:
+            return False
+
+    def ask(self, *words):
+        """One command: the reply; an error is raised."""
+        encoded = [str(w).encode() for w in words]
+        self.connection.sendall(
+            b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in encoded)
+        )
+        return self.read()
+
+    def read(self):
+        line = self.file.readline()[:-2]
+        kind, rest = line[:1], line[1:]
+        if kind == b"-":
+            raise RuntimeError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2].decode()
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        return rest.decode()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def until(seconds, condition):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("never came true")
+        time.sleep(0.005)
+
+
+class Field:
+    """One try: a key of its own, whoever holds it, and its waiters."""
+
+    def __init__(self, server, directory, number):
+        self.server = server
+        self.key = f"stall{number}"
+        self.lock = f"rlock:{self.key}"
+        self.queue = f"rlock:q:{{{self.lock}}}"
+        self.log = f"{directory}/{self.key}"
+        open(self.log, "w", encoding="utf-8").close()
+        self.processes = []
+        self.names = []
+
+    def rlock(self, *words, **how):
+        return subprocess.Popen(
+            [RLOCK, *words], env={**os.environ, "RLOCK_SERVER": f"unix://{self.server.path}"}, **how
+        )
+
+    def hold(self, ttl="1m"):
+        """A holder that is no run: whose lock stays until somebody gives it back."""
+        process = self.rlock("acquire", "--ttl", ttl, self.key, stdout=subprocess.PIPE)
+        self.token = process.communicate()[0].decode().strip()
+
+    def release(self):
+        self.rlock("release", self.key, self.token).wait()
+
+    def hold_foreign(self):
+        self.server.ask("SET", self.lock, "theirs", "PX", 60000)
+
+    def queue_up(self, *names):
+        """One after the other, each queued before the next starts."""
+        for name in names:
+            before = self.server.ask("ZCARD", self.queue)
+            command = f"date +%s.%N\\ {name} >>{self.log}"
+            self.processes.append(
+                self.rlock("run", "-w", "60s", self.key, "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
+            )
+            self.names.append(name)
+            until(30, lambda: self.server.ask("ZCARD", self.queue) > before)
+
+    def settle(self):
+        """Until the first of the queue watch the lock's key, or a new binary's waiters would have."""
+        time.sleep(0.9)
+
+    def started(self):
+        with open(self.log, encoding="utf-8") as log:
+            return [(float(at), name) for at, name in (line.split() for line in log)]
+
+    def end(self):
+        for process in self.processes:
+            for number in (signal.SIGCONT, signal.SIGKILL):
+                process.send_signal(number)
+            process.wait()
+        self.server.ask("FLUSHALL")
+
+
+# An event: field, number of living waiters -> the moment from which the lock was free for them, and how many claim
+# leases may pass. Who shall not run comes first, then the living.
+
+
+def gave_up(field, living):
+    """The head gives up, then the foreign holder goes."""
+    field.hold_foreign()
+    field.queue_up("head", *living)
+    field.settle()
+    field.processes[0].terminate()
+    field.processes[0].wait()
+    time.sleep(0.1)
+    field.server.ask("DEL", field.lock)
+    return 0
+
+
+def head_killed(field, living):
+    """The head is killed, then the foreign holder goes."""
+    field.hold_foreign()
+    field.queue_up("head", *living)
+    field.settle()
+    field.processes[0].kill()
+    field.processes[0].wait()
+    field.server.ask("DEL", field.lock)
+    return 0
+
+
+def foreign_goes(field, living):
+    field.hold_foreign()
+    field.queue_up(*living)
+    field.settle()
+    field.server.ask("DEL", field.lock)
+    return 0
+
+
+def released(field, living):
+    field.hold()
+    field.queue_up(*living)
+    token = field.token
+    field.rlock("release", field.key, token).wait()
+    return 0
+
+
+def head_frozen(field, living):
+    field.hold()
+    field.queue_up("head", *living)
+    field.processes[0].send_signal(signal.SIGSTOP)
+    field.release()
+    return 1
+
+
+def three_frozen(field, living):
+    field.hold()
+    field.queue_up("one", "two", "three", *living)
+    for process in field.processes[:3]:
+        process.send_signal(signal.SIGSTOP)
+    field.release()
+    return 3
+
+
+def three_killed_with_the_holder(field, living):
+    """Holder and guard dead, and the first three waiters killed: the lease runs out."""
+    field.hold("2s")
+    field.queue_up("one", "two", "three", *living)
+    for process in field.processes[:3]:
+        process.kill()
+        process.wait()
+    until(10, lambda: field.server.ask("PTTL", field.lock) <= 2)
+    return 0
+
+
+def flushed(field, living):
+    field.hold()
+    field.queue_up(*living)
+    field.settle()
+    field.server.ask("FLUSHALL")
+    return 0
+
+
+def lock_deleted(field, living):
+    field.hold()
+    field.queue_up(*living)
+    field.settle()
+    field.server.ask("DEL", field.lock)
+    return 0
+
+
+def queue_deleted(field, living):
+    field.hold()
+    field.queue_up(*living)
+    field.settle()
+    field.server.ask("DEL", field.queue)
+    field.release()
+    return 0
+
+
+def side_keys_deleted(field, living):
+    field.hold()
+    field.queue_up(*living)
+    field.settle()
+    for letter in "qift":
+        field.server.ask("DEL", f"rlock:{letter}:{{{field.lock}}}")
+    field.release()
+    return 0
+
+
+EVENTS = {
+    e.__name__: e
+    for e in (released, gave_up, head_killed, foreign_goes, head_frozen, three_frozen, three_killed_with_the_holder)
+    + (flushed, lock_deleted, queue_deleted, side_keys_deleted)
+}
+
+
+def attempt(field, event, living):
+    """The longest time for which the lock was free beside the living, what is allowed, and how many were overtaken."""
+    claims = event(field, living)
+    since = time.time()
+    until(60, lambda: {name for _, name in field.started()} >= set(living))
+    order = [(at, name) for at, name in field.started() if name in living]
+    times = [since] + [at for at, _ in order]
+    gap = max(b - a for a, b in zip(times, times[1:]))
+    overtaken = sum(1 for a, b in zip(order, order[1:]) if living.index(a[1]) > living.index(b[1]))
+    return gap, claims, overtaken
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tries", type=int, default=10)
+    parser.add_argument("--waiters", default="1,4")
+    parser.add_argument("--bound", type=float, default=1.0, help="seconds")
+    parser.add_argument("--events", default=",".join(EVENTS))
+    options = parser.parse_args()
+    directory = tempfile.mkdtemp(prefix="stalls.")
+    server = Server(directory)
+    tries = stalls = all_overtaken = 0
+    try:
+        for name in options.events.split(","):
+            for crowd in map(int, options.waiters.split(",")):
+                worst = late = passed = 0
+                for _ in range(options.tries):
+                    tries += 1
+                    field = Field(server, directory, tries)
+                    try:
+                        gap, claims, overtaken = attempt(field, EVENTS[name], [f"w{i}" for i in range(crowd)])
+                    finally:
+                        field.end()
+                    worst = max(worst, gap)
+                    late += gap > options.bound + claims * CLAIM
+                    passed += overtaken
+                stalls += late
+                all_overtaken += passed
+                print(f"{name:30} {crowd:4} waiters: at most {worst:6.3f} s, {late} stalls, {passed} overtaken", flush=True)
+    finally:
+        server.stop()
+        shutil.rmtree(directory)
+    print(f"{tries} tries, {stalls} stalls, {all_overtaken} overtaken")
+    return 1 if stalls or all_overtaken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
