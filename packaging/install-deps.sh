@@ -23,11 +23,13 @@ test=(
     redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect expect
     util-linux bsdextrautils procps strace socat openssl shellcheck spin
 )
+# Not every release has it; without it one test is skipped.
+! apt-cache show nutcracker >/dev/null 2>&1 || test+=(nutcracker)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev)
 lint=(clang-tidy-19 clang-format-19 shellcheck flake8)
 # What starts when a package of these lists is installed.
-declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd)
+declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd [nutcracker]=nutcracker)
 
 die() {
     printf 'install-deps: %s\n' "$*" >&2

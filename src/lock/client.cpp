@@ -66,15 +66,20 @@ std::unexpected<base::Error> Client::nonsense() const {
 
 Result<Reply> Client::run(const Script& script, const std::string& token, const std::vector<std::string>& arguments,
                           Instant until, base::Poller& poller) {
-  for (const auto& request :
-       {command("EVALSHA", script.sha1, token, arguments), command("EVAL", script.text, token, arguments)}) {
-    auto replies = session_.flight({&request, 1}, until, poller);
-    if (!replies) return std::unexpected(replies.error());
-    auto& reply = replies->front();
+  // A proxy may close the connection behind each answer: the next try spells the script out too, until one was answered.
+  while (true) {
+    const bool in_full = unknown_ == &script;
+    const auto request = in_full ? command("EVAL", script.text, token, arguments)
+                                 : command("EVALSHA", script.sha1, token, arguments);
+    auto replies = RLOCK_TRY(session_.flight({&request, 1}, until, poller));
+    auto& reply = replies.front();
+    unknown_ = nullptr;
     if (!reply.is_error()) return std::move(reply);
-    if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
+    if (in_full || reply.error_code() != "NOSCRIPT") {
+      return std::unexpected(redis::error_of(reply, session_.name()));
+    }
+    unknown_ = &script;
   }
-  return nonsense();
 }
 
 Result<Entered> Client::read_entered(const Reply& reply) const {
@@ -121,8 +126,9 @@ Result<Entered> Client::enter_subscribed(const std::string& token, base::Duratio
   auto reply = session_.next_in_band(until, poller);
   if (!reply) return std::unexpected(reply.error());
   if (reply->is_error()) {
-    if (reply->error_code() == "NOSCRIPT") return enter(token, ttl, ticket, wake, who, until, poller);
-    return std::unexpected(redis::error_of(*reply, session_.name()));
+    if (reply->error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(*reply, session_.name()));
+    unknown_ = &enter_script;
+    return enter(token, ttl, ticket, wake, who, until, poller);
   }
   return read_entered(*reply);
 }

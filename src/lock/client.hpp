@@ -123,6 +123,7 @@ class Client {
 
   redis::Session session_;
   Names names_;
+  const Script* unknown_ = nullptr;  ///< the server has said that it does not know it, and was not told it since
 };
 
 }  // namespace rlock::lock

@@ -20,6 +20,9 @@ line with `ok`, JSON, or `error: ...`:
     silent [up|down|both|off]    read and throw away; a connection that lost a byte stays silent
     blackhole [off]              accept and read nothing more; all goes on when it ends
     refuse [off]                 close the listener
+    deny VERB|off                close a connection that sends this command, and do not pass it on;
+                                 once for each verb that is denied
+    brief [off]                  close each connection behind the first answer it got
     repeat [SELECT] [after=MS] [times=K]
                                  send the command again K times (1), MS apart (0), on a fresh
                                  connection to the server, though the client may have gone

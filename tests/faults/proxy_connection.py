@@ -96,6 +96,10 @@ class Connection:
         while (item := await self.queues["up"].get()) is not None:
             due, raw, arguments = item
             await self.sleep_until(due)
+            if arguments and arguments[0].upper() in self.proxy.denied:
+                self.proxy.hit("deny")
+                self.cut_off(False)
+                return
             if arguments is not None:
                 if arguments and arguments[0].upper() in HANDSHAKE:
                     self.handshake.append(raw)
@@ -115,6 +119,10 @@ class Connection:
             await self.sleep_until(item[0])
             self.flying = False
             await self.send("down", self.client, item[1])
+            if self.proxy.brief:
+                self.proxy.hit("brief")
+                self.cut_off(False)
+                return
             for released in self.overtaken:
                 released.set()
             self.overtaken = []

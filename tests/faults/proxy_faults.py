@@ -40,6 +40,7 @@ class Faults:
         self.delay_ms = {"up": 0.0, "down": 0.0}
         self.drip_ms = {"up": 0.0, "down": 0.0}
         self.silent = set()
+        self.denied, self.brief = set(), False
         self.cuts = {"up": None, "down": None}        # [bytes left, reset], over all connections
         self.cuts_each = {"up": None, "down": None}   # (N, reset), in each connection
         self.holds, self.repeats = [], []
@@ -135,6 +136,18 @@ class Faults:
         self.silent = set() if direction == "off" else set(self.both(direction))
         if self.silent:
             self.setting("silent")
+
+    def do_deny(self, verb):
+        if verb == "off":
+            self.denied = set()
+        else:
+            self.denied.add(verb.upper().encode())
+            self.setting("deny")
+
+    def do_brief(self, word="on"):
+        self.brief = word != "off"
+        if self.brief:
+            self.setting("brief")
 
     def do_blackhole(self, word="on"):
         if word == "off":

@@ -380,6 +380,24 @@ milliseconds() {
     [ "$(direct get "$key")" = first,second ]
 }
 
+@test "a denied command is not passed on, and ends its connection" {
+    proxy --fault 'deny SUBSCRIBE' --fault 'deny hello'
+    { resp PING; resp SUBSCRIBE "$key"; resp SET "$key" x; } | talk | run -0 cat
+    [ "$(direct exists "$key")" = 0 ]
+    resp HELLO 3 | talk | run ! grep .
+    control stats | grep -q '"hit": {"deny": 1}'
+    control 'deny off'
+    resp SET "$key" x | talk
+    [ "$(direct get "$key")" = x ]
+}
+
+@test "a brief connection ends behind its first answer" {
+    proxy --fault brief
+    sent=$BATS_TEST_TMPDIR/sent
+    client $'PING\r\n' >"$BATS_TEST_TMPDIR/answer" # until the end, which is the proxy's
+    [ "$(cat "$BATS_TEST_TMPDIR/answer")" = +PONG ]
+}
+
 @test "random draws the same faults from the same seed, logs and counts them" {
     for round in 1 2; do
         proxy --log "$BATS_TEST_TMPDIR/$round"

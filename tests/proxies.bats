@@ -1,0 +1,104 @@
+# Between rlock and its server may stand a proxy that knows part of the protocol only, or that keeps no connection open.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# proxy FAULT...: one in front of the server of the file, named by RLOCK_SERVER; its commands stand in a file.
+proxy() {
+  local fault options=()
+  for fault; do options+=(--fault "$fault"); done
+  background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" \
+    --control "unix:$PWD/control" --commands commands "${options[@]}" >ready
+  background_pids=()
+  until_true 10 grep -qs ready ready
+  export RLOCK_SERVER=unix://$PWD/proxy
+}
+proxy_stats() { echo stats | socat -t 5 - "UNIX:$PWD/control" | jq ".$1"; }
+
+# lock_serves: a lock excludes, its waiter gets it when it is released, and its holder keeps it.
+lock_serves() {
+  local token
+  token=$(rlock acquire "$key")
+  expect 75 rlock run -n "$key" -- true
+  background rlock run -v -w 1m --ttl 1s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  until_true 20 waiting 1
+  expect 0 rlock renew "$key" "$token"
+  expect 0 rlock status --exit-code "$key"
+  expect 0 rlock release "$key" "$token"
+  until_true 20 test -e up
+  # It is renewed: it stands for longer than its ttl.
+  local fence
+  fence=$(redis get "rlock:f:{rlock:$key}")
+  redis config resetstat
+  until_true 20 eval '[ "$(redis info commandstats | sed -n "s/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p")" -ge 8 ]'
+  [ "$(redis get "rlock:f:{rlock:$key}")" = "$fence" ]
+  touch go
+  ended 5 "${background_pids[0]}"
+  background_pids=()
+  is_free
+}
+
+@test "a proxy that hangs up on HELLO: a waiter polls" {
+  not_under_acl 'a proxy here passes no password on'
+  proxy 'deny HELLO'
+  lock_serves
+}
+
+@test "a proxy that hangs up on SUBSCRIBE: a waiter polls" {
+  not_under_acl 'a proxy here passes no password on'
+  proxy 'deny SUBSCRIBE'
+  lock_serves
+}
+
+@test "a proxy that hangs up behind each answer is not stormed with connections" {
+  not_under_acl 'a proxy here passes no password on'
+  rlock acquire --ttl 5m "$key"
+  redis script flush
+  proxy brief
+  expect 75 rlock run -w 3s "$key" -- true
+  # At first soon, then every half a second.
+  local connections
+  connections=$(proxy_stats connections)
+  echo "$connections connections"
+  ((connections >= 3 && connections <= 40))
+}
+
+@test "a connection that breaks once is made anew at once, and its waiter waits on as a subscriber" {
+  not_under_acl 'a proxy here passes no password on'
+  local token
+  token=$(rlock acquire --ttl 5m "$key")
+  proxy
+  background rlock run -w 1m "$key" -- touch ran
+  until_true 10 waiting 1
+  subscribed() { [ -n "$(redis pubsub channels "rlock:w:*")" ]; }
+  until_true 10 subscribed
+  echo cut-now | socat -t 5 - "UNIX:$PWD/control"
+  until_true 10 eval '[ "$(proxy_stats connections)" = 2 ]'
+  until_true 10 subscribed
+  rlock release "$key" "$token"
+  finish
+  [ -e ran ]
+}
+
+@test "twemproxy: all of a lock works, its waiters poll" {
+  not_under_acl 'it passes no user on'
+  command -v nutcracker >/dev/null || skip 'no nutcracker here'
+  local port
+  port=$(free_port)
+  cat >nutcracker.yml <<-END
+	locks:
+	  listen: 127.0.0.1:$port
+	  hash: fnv1a_64
+	  hash_tag: "{}"
+	  distribution: ketama
+	  redis: true
+	  servers:
+	    - $sock:1 server
+	END
+  nutcracker -c nutcracker.yml -s "$(free_port)" -o nutcracker.log 3>&- &
+  export RLOCK_SERVER=redis://127.0.0.1:$port
+  port_answers() { (exec 5<>"/dev/tcp/127.0.0.1/$port"); }
+  until_true 10 port_answers
+  lock_serves
+}
