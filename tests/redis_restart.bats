@@ -200,7 +200,7 @@ seconds() { date +%s.%N; }
   ended 143 "$waiter"
 }
 
-@test "TERM while a job ends and the server hangs: gone at once, and the lock is given back later" {
+@test "TERM while a job ends and the server hangs: its status stands, and the lock is given back later" {
   own_server
   start_long_job
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"

@@ -110,7 +110,7 @@ const Tree::Row Tree::rows[]{
      "RLOCK_PASSWORD_FILE"},
     {every_verb, "--connect-timeout", "D",
      [](Options& o, const std::string& text) { o.connect_timeout = duration("--connect-timeout", text, Duration(1)); },
-     "How long a server may take to connect or answer", "", "5s"},
+     "How long a server may take to answer, or to come back where it is away", "", "5s"},
     {every_verb, "-q,--quiet", "", &Options::quiet, "Say nothing but errors", "", "", "--verbose"},
     {every_verb, "-v,--verbose", "", &Options::verbose, "Say what happens", "", "", "--quiet"},
     {takers | bit(Verb::renew), "-t,--ttl", "D",

@@ -41,6 +41,8 @@ constexpr Duration abandon_limit = 500ms;
 constexpr Duration patience_least = 10s;
 // A connection that breaks sooner than this after its last answer died young.
 constexpr Duration lives = 1s;
+// From here on in the queue one's turn is not near.
+constexpr std::int64_t far_back_rank = 16;
 // A proxy that knows no SUBSCRIBE, or no HELLO, hangs up on it: after so many times in a row one polls.
 constexpr int most_hung_up = 2;
 constexpr int most_too_late = 3;
@@ -146,11 +148,11 @@ Result<void> Acquisition::outlast(const base::Error& error, Instant asked, Insta
   return pause(end);
 }
 
-// Until nobody is hit by a crowd that comes back: a waiter pauses longer than a holder, and longest where others are
-// before it. On a server with too few connections for all, the holder shall be first.
+// After an outage all come back, to a server that may have too few connections for all. The holder has to be among the
+// first, who renews or releases, and then whose turn is near.
 Result<void> Acquisition::pause(Instant end) {
-  const bool far_back = met_ && met_->rank >= watchers;
-  const auto again = BootClock::now() + backoff_.next() * (far_back ? 2 : 1);
+  const bool far_back = met_ && met_->rank >= far_back_rank;
+  const auto again = BootClock::now() + backoff_.next() * (far_back ? 4 : 1);
   if (poller_.wait({}, std::min(again, end)) == Readiness::interrupted) return redis::interrupted();
   return {};
 }

@@ -66,11 +66,12 @@ std::unexpected<base::Error> Client::nonsense() const {
 
 Result<Reply> Client::run(const Script& script, const std::string& token, const std::vector<std::string>& arguments,
                           Instant until, base::Poller& poller) {
-  // A proxy may close the connection behind each answer: the next try spells the script out too, until one was answered.
+  // A proxy may close the connection behind each answer: the next try spells the script out too, until one was
+  // answered.
   while (true) {
     const bool in_full = unknown_ == &script;
-    const auto request = in_full ? command("EVAL", script.text, token, arguments)
-                                 : command("EVALSHA", script.sha1, token, arguments);
+    const auto request =
+        in_full ? command("EVAL", script.text, token, arguments) : command("EVALSHA", script.sha1, token, arguments);
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, until, poller));
     auto& reply = replies.front();
     unknown_ = nullptr;
