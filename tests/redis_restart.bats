@@ -184,17 +184,19 @@ seconds() { date +%s.%N; }
 
 @test "TERM while a wait ends and the server hangs: gone at once" {
   own_server
-  expect 0 rlock run "$key" -- true  # from here on it knows the scripts
-  rlock acquire "$key"
   background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" \
     --control "unix:$PWD/control" --commands commands >ready
   until_true 10 grep -qs ready ready
-  RLOCK_SERVER=unix://$PWD/proxy rlock run -w 2s --connect-timeout 1m "$key" -- true 3>&- &
+  expect 0 rlock run "$key" -- true # from here on the server knows the scripts
+  RLOCK_SERVER=unix://$PWD/proxy expect 0 rlock run "$key" -- true
+  # The last was the release, as which one steps out of the queue too.
+  echo "hold match=$(grep -o 'EVALSHA", "[0-9a-f]*' commands | tail -n 1 | grep -o '[0-9a-f]*$') after=60000" |
+    socat -t 5 - "UNIX:$PWD/control"
+  rlock acquire "$key"
+  RLOCK_SERVER=unix://$PWD/proxy rlock run -w 1s --connect-timeout 1m "$key" -- true 3>&- &
   local waiter=$!
-  until_true 10 waiting 1
-  echo 'silent down' | socat -t 5 - "UNIX:$PWD/control"
-  # It steps out of the queue, and hears nothing.
-  until_true 10 waiting 0
+  held() { [ "$(echo stats | socat -t 5 - "UNIX:$PWD/control" | jq .held)" = 1 ]; }
+  until_true 10 held
   kill -TERM "$waiter"
   until_true 2 is_gone "$waiter"
   ended 143 "$waiter"
