@@ -126,7 +126,7 @@ base::Result<void> Connection::send(Instant until, base::Poller& poller) {
       return fail(ErrorCode::unreachable, "lost the connection to " + name_ + ": " + context_->errstr);
     }
     if (done != 0) return {};
-    if (auto ready = wait(POLLOUT, until, poller); !ready) return ready;
+    RLOCK_TRY(wait(POLLOUT, until, poller));
   }
 }
 
@@ -152,13 +152,12 @@ base::Result<std::unique_ptr<Reply>> Connection::parse() {
 
 base::Result<Reply> Connection::next(Instant until, base::Poller& poller) {
   while (true) {
-    auto reply = parse();
-    if (!reply) return std::unexpected(reply.error());
-    if (*reply) return std::move(**reply);
+    auto reply = RLOCK_TRY(parse());
+    if (reply) return std::move(*reply);
     // Before the read, not after: bytes that trickle in must not carry us past `until`.
-    if (auto ready = wait(POLLIN, until, poller); !ready) return std::unexpected(ready.error());
+    RLOCK_TRY(wait(POLLIN, until, poller));
     if (base::BootClock::now() >= until) return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
-    if (auto read = receive(); !read) return std::unexpected(read.error());
+    RLOCK_TRY(receive());
   }
 }
 
@@ -174,12 +173,11 @@ std::optional<Reply> Connection::last_words() {
 
 base::Result<std::vector<Reply>> Connection::drain() {
   std::vector<Reply> replies;
-  if (auto read = receive(); !read) return std::unexpected(read.error());
+  RLOCK_TRY(receive());
   while (true) {
-    auto reply = parse();
-    if (!reply) return std::unexpected(reply.error());
-    if (!*reply) return replies;
-    replies.push_back(std::move(**reply));
+    auto reply = RLOCK_TRY(parse());
+    if (!reply) return replies;
+    replies.push_back(std::move(*reply));
   }
 }
 
