@@ -24,7 +24,7 @@ start_job() {
 }
 # A guard comes when a command has outlived its first milliseconds.
 start_long_job() {
-  start_job "$@"
+  start_job
   until_true 10 guard_of "$job"
 }
 answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }

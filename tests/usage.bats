@@ -93,7 +93,7 @@ verbs=(run acquire renew release status)
 
 @test "a key that would be what rlock keeps beside another lock" {
   local key wrong='choose another'
-  for key in q:{x} i:{x} f:{x} t:{x}:0123 h:{x} l:{x} 'q::a{b}c'; do
+  for key in 'q:{x}' 'i:{x}' 'f:{x}' 't:{x}:0123' 'h:{x}' 'l:{x}' 'q::a{b}c'; do
     expect_error 64 "$wrong" rlock run "$key" -- true
     expect_error 64 "$wrong" rlock acquire -n "$key"
     expect_error 64 "$wrong" rlock renew "$key" 0123

@@ -24,7 +24,6 @@ namespace rlock::commands {
 
 using namespace std::chrono_literals;
 using base::ErrorCode;
-using base::fail;
 using base::Result;
 
 namespace {
@@ -218,9 +217,8 @@ class Run {
     client.session().greet_together();
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
-    (void)redis::until_served(lease_ends, plain, [&](base::Instant until) {
-      return client.leave(token, lock::Force::no, until, plain);
-    });
+    (void)redis::until_served(lease_ends, plain,
+                              [&](base::Instant until) { return client.leave(token, lock::Force::no, until, plain); });
   }
 
   // What the command sees: an rlock inside it must meet the same lock, whatever the options were. No password of ours

@@ -43,8 +43,7 @@ Result<std::vector<Sight>> look(const Options& options, base::Poller& poller) {
       const auto& lock = sight.lock;
       if (lock.waiting > 0) return false;
       // It may have gone since it was listed; and without a prefix a string that has no end is somebody's data.
-      return lock.state == State::free ||
-             (options.prefix.empty() && lock.state == State::foreign && !lock.ttl_left);
+      return lock.state == State::free || (options.prefix.empty() && lock.state == State::foreign && !lock.ttl_left);
     });
   }
   return sights;

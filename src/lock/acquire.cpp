@@ -71,8 +71,8 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
 base::Result<void> Acquisition::abandon(Instant until) {
   if (!entangled_ || client_.session().sent_at() == Instant{}) return {};
   base::Reprieve reprieve(poller_);
-  RLOCK_TRY(redis::until_served(
-      until, reprieve, [&](Instant end) { return client_.leave(token_, Force::no, end, reprieve); }));
+  RLOCK_TRY(redis::until_served(until, reprieve,
+                                [&](Instant end) { return client_.leave(token_, Force::no, end, reprieve); }));
   return {};
 }
 

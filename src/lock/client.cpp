@@ -157,8 +157,7 @@ Result<Checked> Client::check(const std::string& token, Instant until, base::Pol
   return nonsense();
 }
 
-Result<Released> Client::leave(const std::string& token, Force force, Instant until,
-                               base::Poller& poller) {
+Result<Released> Client::leave(const std::string& token, Force force, Instant until, base::Poller& poller) {
   const auto spent = std::to_string(spent_for.count());
   auto reply = run(leave_script, token, {token, spent, force == Force::yes ? "1" : ""}, until, poller);
   if (!reply) return std::unexpected(reply.error());

@@ -96,8 +96,7 @@ class Client {
   base::Result<Checked> check(const std::string& token, base::Instant until, base::Poller& poller);
 
   /// The token is void afterwards, for longer than an enter of it may still be under way.
-  base::Result<Released> leave(const std::string& token, Force force, base::Instant until,
-                               base::Poller& poller);
+  base::Result<Released> leave(const std::string& token, Force force, base::Instant until, base::Poller& poller);
 
   /// Asks the server to push a message when anybody but us touches the lock. Where it cannot, nothing
   /// is lost: the next renewal finds out.

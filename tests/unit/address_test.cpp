@@ -90,8 +90,9 @@ TEST(Address, RefusesWhatIsNone) {
 }
 
 TEST(Address, NeverShowsThePassword) {
-  for (const char* url : {"redis://:canary@h:1/2", "redis://ann:canary@[::1]:1", "unix://ann:canary@/s?db=1",
-                          "unix:///a%25b%3fc%20d@e?db=1", "redis://a%40b%3a%2fc%25:canary@h", "unix://a%40%2f:canary@/s"}) {
+  for (const char* url :
+       {"redis://:canary@h:1/2", "redis://ann:canary@[::1]:1", "unix://ann:canary@/s?db=1",
+        "unix:///a%25b%3fc%20d@e?db=1", "redis://a%40b%3a%2fc%25:canary@h", "unix://a%40%2f:canary@/s"}) {
     const auto address = Address::parse(url);
     ASSERT_TRUE(address) << url;
     EXPECT_EQ(address->display().find("canary"), std::string::npos) << address->display();
