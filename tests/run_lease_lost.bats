@@ -180,6 +180,14 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   [ -e told ]
 }
 
+@test "what ignores TERM is dead when rlock ends, though the command itself ended when told" {
+  start_command -k 300ms "(trap '' TERM; touch up; $idle) & echo \$! >pid; wait"
+  until_true 10 [ -s pid ]
+  redis del "rlock:$key"
+  ended 79 "$rlock"
+  is_gone "$(cat pid)"
+}
+
 @test "what starts itself anew again and again does not get away" {
   cat >respawn <<-'END'
 	#!/bin/sh
