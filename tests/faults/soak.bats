@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# The soak, briefly: contenders, waiters and releases under faults drawn at random. tests/soak.sh does it at length.
+load ../helper
+
+setup_file() { export BATS_TEST_TIMEOUT=240; }
+
+# soak OPTION...: with a new seed each time; what went wrong is printed with it.
+soak() {
+  local seed=$RANDOM
+  python3 -B "$BATS_TEST_DIRNAME/soak" --keep "$BATS_TEST_TMPDIR/soak" --seed "$seed" "$@"
+}
+
+@test "contenders under kills, stops and a server that is hurt: nothing is wrong" {
+  soak --only contest --seconds 18 --round 6 --weathers server,network,calm --longest 1500 --ttl 200,3000 --wait 5000 \
+    --shapes plain,export,export-two
+}
+
+@test "a lock that is given back while the server is away is taken as soon as it is back" {
+  soak --only release --seconds 12
+}
