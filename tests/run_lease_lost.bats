@@ -58,6 +58,22 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   holds "$(redis pttl "rlock:$key") > 30000"
 }
 
+@test "a lock that somebody else has taken leaves no grace: the command is killed, not told" {
+  start_command -t 60s -k 20s "trap 'touch told' TERM; $idle"
+  redis set "rlock:$key" theirs px 60000
+  ended 79 "$rlock"
+  [ ! -e told ]
+}
+
+@test "a lock that is taken after it was deleted ends the grace" {
+  start_command -t 60s -k 20s "trap 'touch told' TERM; $idle"
+  redis del "rlock:$key"
+  until_true 10 [ -e told ]
+  redis set "rlock:$key" theirs px 60000
+  until_true 5 is_gone "$rlock"
+  ended 79 "$rlock"
+}
+
 @test "where the server does not tell of changes, the next renewal finds it" {
   start_server mute --user default on nopass '~*' '&*' +@all '-client|tracking'
   export RLOCK_SERVER=$url

@@ -29,3 +29,174 @@ scripts_called() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)\?:ca
   # Kept beyond its first 3 s, and theirs to release it was not.
   [ "$(redis get "rlock:$key")" = "$RLOCK_TOKEN" ]
 }
+
+# The last of a nested run's own words: its pid in nested.pid, and what it lives by; ends when there is `end`.
+nested='rlock run "$RLOCK_KEY" -- sh -c "echo \$\$ >nested.pid; until [ -e end ]; do sleep 0.01; done; touch ended"'
+
+# start_nested [OPTION...]: a run whose shell has ended, and left a nested run at work. Its pid is in $rlock.
+start_nested() {
+  rlock run "$@" "$key" -- sh -c "$nested & until [ -s nested.pid ]; do sleep 0.01; done; echo \$! >inner; touch left" 3>&- &
+  rlock=$!
+  until_true 10 [ -e left ]
+  until_true 10 guard_of "$rlock"
+  until_true 10 nested_guard "$(cat inner)"
+}
+nested_guard() { pgrep -P "$1" -x rlock-nested; }
+next_runs() { # the next holder, which looks whether the nested one lives
+  rlock run "$key" -- sh -c 'kill -0 "$(cat nested.pid)" && touch overlap; touch next' 3>&- &
+  next=$!
+  until_true 10 waiting 1
+}
+
+@test "the outer one's shell ends first: the lock is kept until the nested run has ended, and given back then" {
+  start_nested
+  next_runs
+  [ ! -e next ] && [ ! -e ended ]
+  touch end
+  ended 0 "$rlock"
+  ended 0 "$next"
+  [ -e ended ] && [ ! -e overlap ]
+}
+
+@test "the outer one renews for the nested run, which asks the server once" {
+  not_under_acl 'counts the calls of all'
+  redis config resetstat
+  start_nested -t 1500ms -k 50ms
+  sleep 3
+  is_held
+  touch end
+  ended 0 "$rlock"
+  echo "scripts: $(scripts_called)"
+  # enter, check (twice where the server has to be told the script), leave; a renewal each 500 ms, and one at the start.
+  [ "$(scripts_called)" -lt 16 ]
+}
+
+@test "a nested run has no renewals of its own" {
+  not_under_acl 'counts the calls of all'
+  redis script flush
+  redis config resetstat
+  rlock run -t 60s "$key" -- rlock run -t 300ms -k 50ms "$key" -- sleep 2
+  echo "scripts: $(scripts_called)"
+  # enter, renew, check, leave, each twice on a server that has not seen it.
+  [ "$(scripts_called)" -le 8 ]
+}
+
+@test "TERM to the outer one: the nested command has it once, and the next one begins when it has ended" {
+  cat >job <<-'END'
+	#!/bin/sh
+	trap 'echo TERM >>seen' TERM
+	echo $$ >nested.pid
+	until [ -e end ]; do sleep 0.01 & wait $!; done
+	touch ended
+	END
+  chmod +x job
+  rlock run -t 60s -k 20s "$key" -- sh -c 'rlock run -k 20s "$RLOCK_KEY" -- ./job & wait' 3>&- &
+  rlock=$!
+  until_true 10 [ -s nested.pid ]
+  until_true 10 guard_of "$rlock"
+  next_runs
+  kill -TERM "$rlock"
+  until_true 10 [ -s seen ]
+  # A second one comes through too, so that no other was on its way.
+  kill -TERM "$rlock"
+  until_true 10 has_lines 2 seen
+  [ ! -e next ]
+  touch end
+  ended 143 "$rlock"
+  ended 0 "$next"
+  [ -e ended ] && [ ! -e overlap ]
+  has_lines 2 seen
+}
+has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
+
+@test "the outer one killed: the nested run and its command are dead when the next one begins" {
+  start_nested -t 60s
+  next_runs
+  kill -KILL "$rlock"
+  ended 0 "$next"
+  [ ! -e overlap ] && [ ! -e ended ]
+  until_true 5 is_gone "$(cat inner)"
+}
+
+@test "the outer one and its guard killed: the nested command is dead at once, though the lock is still held" {
+  start_nested -t 60s
+  kill -KILL "$(guard_of "$rlock")" "$rlock"
+  until_true 5 is_gone "$(cat nested.pid)"
+  until_true 5 is_gone "$(cat inner)"
+  is_held && [ ! -e ended ]
+}
+
+@test "the nested run killed: its command and what that started are dead when the lock is free" {
+  write_job
+  rlock run -t 60s "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- sh -c "./beat daemon & exec ./beat job" & echo $! >inner
+    until [ -s job.beats ] && [ -s daemon.beats ]; do sleep 0.01; done; touch left' 3>&- &
+  rlock=$!
+  until_true 10 [ -e left ]
+  until_true 10 nested_guard "$(cat inner)"
+  export -f job_is_dead is_gone state_of
+  rlock run "$key" -- bash -c 'job_is_dead && touch alone' 3>&- &
+  local waiter=$!
+  until_true 10 waiting 1
+  kill -KILL "$(cat inner)"
+  ended 0 "$rlock"
+  ended 0 "$waiter"
+  [ -e alone ]
+}
+
+@test "a nested run's guard killed, or the run stopped: the lock is kept" {
+  start_nested -t 60s
+  kill -KILL "$(nested_guard "$(cat inner)")"
+  until_true 10 nested_guard "$(cat inner)"
+  next_runs
+  kill -STOP "$(cat inner)"
+  touch end
+  until_true 10 [ -e ended ]
+  is_held && [ ! -e next ]
+  kill -CONT "$(cat inner)"
+  ended 0 "$rlock"
+  ended 0 "$next"
+}
+
+@test "the lock lost: the nested run ends with the outer one" {
+  start_nested -t 60s
+  redis del "rlock:$key"
+  ended 79 "$rlock"
+  is_gone "$(cat nested.pid)" && is_gone "$(cat inner)"
+  [ ! -e ended ]
+}
+
+@test "runs of another lock, nested ones among them, are not waited for" {
+  rlock run "$key" -- sh -c 'rlock run other -- rlock run other -- sh -c "touch up; until [ -e end ]; do sleep 0.01; done" &
+    until [ -e up ]; do sleep 0.01; done'
+  is_free && is_held other
+  # Nor do they, which wait for our lock, keep it from them.
+  rlock run "$key" -- sh -c 'RLOCK_TOKEN= rlock run "$RLOCK_KEY" -- touch got & sleep 0.1'
+  until_true 10 [ -e got ]
+  touch end
+  until_true 10 is_free other
+}
+
+@test "whenever the outer one's shell ends: the nested run is inside alone, under its lock or one of its own" {
+  local round
+  background sh -c 'until [ -e done ]; do rlock run "$0" -- sh -c "mkdir in || touch overlap; sleep 0.002; rmdir in"; done' "$key"
+  for round in {1..60}; do
+    rlock run "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- sh -c "mkdir in || touch overlap; sleep 0.01; rmdir in; echo >>inside" &
+      sleep "$0"' "0.00$((RANDOM % 10))"
+  done
+  until_true 20 has_lines 60 inside
+  touch done
+  finish
+  [ ! -e overlap ]
+}
+
+@test "a nested run has the fence of the lock, though the server has lost the record of it" {
+  redis del "rlock:i:{rlock:$key}"
+  expect 0 rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"; redis-cli -s "$sock" del "rlock:i:{rlock:$RLOCK_KEY}"
+    rlock run "$RLOCK_KEY" -- sh -c "echo \$RLOCK_FENCE"'
+  [ "${lines[0]}" = "${lines[2]}" ]
+}
+
+@test "two nested runs are inside together" {
+  expect 0 rlock run "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- sh -c "touch a; until [ -e b ]; do sleep 0.01; done" &
+    rlock run "$RLOCK_KEY" -- sh -c "touch b; until [ -e a ]; do sleep 0.01; done"; wait $!'
+}

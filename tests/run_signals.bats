@@ -244,6 +244,29 @@ are_in_state() {
   close_terminal
 }
 
+@test "Ctrl-C: what the command leaves is ended too, though it ignores the key, and only then is the lock free" {
+  open_terminal
+  cat >left <<-'END'
+	#!/bin/sh
+	trap '' INT
+	echo $$ >left.pid
+	until [ -e end ]; do sleep 0.02; done
+	END
+  chmod +x left
+  keys "rlock run -t 60s -k 200ms $key -- sh -c './left & wait'; echo \$? >status\n"
+  until_true 10 [ -s left.pid ]
+  rlock run "$key" -- sh -c 'kill -0 "$(cat left.pid)" && touch overlap; touch next' 3>&- &
+  local next=$!
+  until_true 10 waiting 1
+  keys '\003'
+  until_true 10 [ -s status ]
+  [ "$(cat status)" = 130 ]
+  ended 0 "$next"
+  [ ! -e overlap ]
+  touch end
+  close_terminal
+}
+
 @test "Ctrl-C while waiting: out of the queue" {
   rlock acquire -t 60s "$key" >token
   open_terminal

@@ -128,6 +128,7 @@ const Tree::Row Tree::rows[]{
      "How long COMMAND then has before SIGKILL; default: 5s, at most a third of the ttl"},
     {bit(Verb::run), "--on-lost", "kill|warn", Parsed(set_on_lost), "Whether a lost lock ends COMMAND", "", "kill"},
     {bit(Verb::run), "--no-renew", "", &Options::no_renew, "A fixed lease: COMMAND is stopped when it ends"},
+    {bit(Verb::run), "--tree", "", &Options::tree, "Hold the lock until all that COMMAND started has ended"},
     {bit(Verb::run), "--show-command", "", &Options::show_command,
      "Let status show the command line, which may carry secrets", "RLOCK_SHOW_COMMAND"},
     {bit(Verb::acquire) | bit(Verb::status), "--json", "", [](Options& o) { o.format = Format::json; }, "Print JSON",

@@ -36,6 +36,7 @@ struct Options {
   std::optional<base::Duration> kill_after;
   OnLost on_lost = OnLost::kill;
   bool no_renew = false;
+  bool tree = false;
   bool show_command = false;
 
   Format format = Format::text;

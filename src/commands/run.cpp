@@ -15,6 +15,7 @@
 #include "commands/common.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
+#include "process/nested.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
@@ -40,6 +41,7 @@ enum class Ours { taken, reentered };
 struct Ground {
   lock::Lease lease;
   Ours ours = Ours::taken;
+  std::optional<process::OuterRun> outer = std::nullopt;  ///< which renews and releases it
 };
 
 // The command may run elsewhere.
@@ -64,15 +66,40 @@ class Run {
 
  private:
   // Where a holder of this very key started us, we run inside its lease. The server is asked: what stands
-  // in the environment may be long over.
+  // in the environment may be long over, or be of another server. Where that holder is a run above us, the lock is in its
+  // hands: it waits for us, and ends us when the lock is lost. Where it is a shell that called acquire, we renew.
   Result<std::optional<Ground>> reenter() {
     const char* key = std::getenv("RLOCK_KEY");
     const char* token = std::getenv("RLOCK_TOKEN");
     if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
-    auto renewed = client_.renew(token, terms_.ttl, base::never, signals_);
-    if (!renewed) return std::unexpected(renewed.error());
-    if (renewed->outcome != lock::RenewOutcome::renewed) return std::nullopt;
-    return Ground{{token, renewed->fence, client_.session().sent_at()}, Ours::reentered};
+    process::NestedName name;
+    const auto checked = RLOCK_TRY(client_.check(token, base::never, signals_));
+    if (checked.holder != lock::Checked::Holder::us) return std::nullopt;
+    Ground ground{{token, checked.fence, {}}, Ours::reentered};
+    if (checked.fence == 0) ground.lease.fence = fence_of_environment();
+    if (checked.record) ground.outer = process::OuterRun::find(checked.record->who.pid);
+    if (ground.outer) {
+      const auto state = RLOCK_TRY(ground.outer->settle(last_look(), signals_));
+      if (state != process::OuterRun::State::holds) return std::nullopt;
+      client_.session().close();
+    } else {
+      const auto renewed = RLOCK_TRY(client_.renew(token, terms_.ttl, base::never, signals_));
+      if (renewed.outcome != lock::RenewOutcome::renewed) return std::nullopt;
+      ground.lease.sent_at = client_.session().sent_at();
+    }
+    name.keep();
+    return ground;
+  }
+
+  // How long to wait for the outer run to have released, before we queue.
+  base::Instant last_look() const {
+    const auto wait = patience(options_);
+    return wait ? base::BootClock::now() + std::max<base::Duration>(*wait, 1s) : base::never;
+  }
+
+  static std::uint64_t fence_of_environment() {
+    const char* fence = std::getenv("RLOCK_FENCE");
+    return fence != nullptr ? std::strtoull(fence, nullptr, 10) : 0;
   }
 
   Result<std::optional<Ground>> take() {
@@ -92,7 +119,8 @@ class Run {
 
   int under(const Ground& ground) {
     const auto& lease = ground.lease;
-    auto permit = base::Permit::open(terms_.deadline(lease.sent_at), terms_.grace, terms_.kill_time);
+    const auto deadline = ground.outer ? base::never : terms_.deadline(lease.sent_at);
+    auto permit = base::Permit::open(deadline, terms_.grace, terms_.kill_time);
     if (!permit) return not_started(ground, permit.error());
     client_.session().never_start();
     set_environment(lease);
@@ -132,15 +160,18 @@ class Run {
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
     how.guard = orders(ground, permit);
+    if (options_.tree) how.until = process::Until::all_ended;
+    if (ground.outer) how.outer_fd = ground.outer->fd();
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
-      if (options_.no_renew) return;
+      if (options_.no_renew || ground.outer) return;
       if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
     };
     how.continued = [&] { renewal.check_now(); };
     how.ended_early = [&](bool revoked) {
-      const std::string why = revoked             ? "the server says that it is not ours any more"
+      const std::string why = ground.outer        ? "the run around this one is gone"
+                              : revoked           ? "the server says that it is not ours any more"
                               : options_.no_renew ? "its lease ends and --no-renew keeps it so"
                                                   : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
@@ -153,12 +184,20 @@ class Run {
     tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
     renewal.stop();
-    if (ending.left_behind) return base::exit_lost;
+    if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
+    if (ending.going_on > 0) {
+      base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
+                      " of the processes that it started go on");
+    }
     const auto given_back = give_back(ground, &permit, std::move(ending.guard));
     if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
       if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
       return base::exit_lost;
     }
+    return status_of(ending);
+  }
+
+  static int status_of(const process::Ending& ending) {
     if (WIFSIGNALED(ending.wait_status)) return base::exit_signal_base + WTERMSIG(ending.wait_status);
     return WEXITSTATUS(ending.wait_status);
   }
@@ -168,6 +207,8 @@ class Run {
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
     // A token that was there before us marks others than those below us.
     if (ground.ours == Ours::taken) orders.marker = "RLOCK_TOKEN=" + ground.lease.token;
+    // The guard of a nested run is as much at work as the run: where that is killed, it has to kill first.
+    if (ground.ours == Ours::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     orders.orphaned = [&] {
       if (ground.ours == Ours::taken) give_back_orphan(ground.lease.token, permit);

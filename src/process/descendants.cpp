@@ -16,12 +16,10 @@
 #include "base/number.hpp"
 
 namespace rlock::process {
-namespace {
 
 using base::BootClock;
 using base::Instant;
 
-// nullopt: errno says why.
 std::optional<std::string> read_file(const std::string& path) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
@@ -34,6 +32,8 @@ std::optional<std::string> read_file(const std::string& path) {
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
 }
+
+namespace {
 
 bool lacks_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
@@ -128,8 +128,15 @@ Looked look_through_children(std::span<const Process> roots, pid_t except, Insta
   return result;
 }
 
-// unknown: its environment is empty, or cannot be read (any more, or right now, in an exec).
-enum class Marked { yes, no, unknown };
+// Who was started last, as pids are handed out in turn; 0 where that cannot be told.
+pid_t newest_pid() {
+  const auto text = read_file("/proc/loadavg").value_or("");
+  std::string_view last(text);
+  if (last.ends_with('\n')) last.remove_suffix(1);
+  return to_pid(last.substr(last.rfind(' ') + 1)).value_or(0);
+}
+
+}  // namespace
 
 Marked is_marked(pid_t pid, const std::string& variable) {
   const auto environment = read_file(directory_of(pid) + "/environ");
@@ -142,16 +149,6 @@ Marked is_marked(pid_t pid, const std::string& variable) {
   }
   return Marked::no;
 }
-
-// Who was started last, as pids are handed out in turn; 0 where that cannot be told.
-pid_t newest_pid() {
-  const auto text = read_file("/proc/loadavg").value_or("");
-  std::string_view last(text);
-  if (last.ends_with('\n')) last.remove_suffix(1);
-  return base::parse_number<pid_t>(last.substr(last.rfind(' ') + 1)).value_or(0);
-}
-
-}  // namespace
 
 // "PID (COMM) STATE PPID … STARTTIME …": COMM may hold anything, so fields count from the last ')'.
 std::optional<Process> read_process(pid_t pid) {

@@ -25,6 +25,14 @@ struct Process {
   bool operator==(const Process& other) const { return pid == other.pid && start == other.start; }
 };
 
+/// The whole of a file of /proc; nullopt: errno says why.
+std::optional<std::string> read_file(const std::string& path);
+
+/// Whether a process was started with "NAME=value" in its environment. unknown: that is empty, or cannot be read (any
+/// more, or right now, in an exec).
+enum class Marked { yes, no, unknown };
+Marked is_marked(pid_t pid, const std::string& variable);
+
 /// nullopt: there is none with this pid, or it cannot be looked at.
 std::optional<Process> read_process(pid_t pid);
 /// Whether it is still there, and not a zombie.

@@ -29,11 +29,12 @@ namespace {
 using base::BootClock;
 using base::Instant;
 
-constexpr const char* comm = "rlock-guard";
 // What SIGKILL has not ended by then hangs in the kernel.
 constexpr auto hopeless_after = std::chrono::seconds(10);
 constexpr int sure_after = 4;
 constexpr auto first_look = std::chrono::milliseconds(100);
+// Between two looks, however long the lease.
+constexpr auto longest_pause = std::chrono::seconds(10);
 
 class Watch {
  public:
@@ -61,7 +62,8 @@ class Watch {
     bool fired = orders_.at_end == AtEnd::leave;
     while (true) {
       look_round(fired ? base::never : act_at());
-      if (rlock_is_gone(fired ? base::never : act_at())) return;
+      const auto next_look = BootClock::now() + longest_pause;
+      if (rlock_is_gone(fired ? next_look : std::min(next_look, act_at()))) return;
       if (!fired && !permit_.over() && BootClock::now() >= act_at()) {
         permit_.enforce();
         kill_below();
@@ -193,7 +195,7 @@ base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orde
 
   ::setsid();
   be_prompt();
-  ::prctl(PR_SET_NAME, comm);
+  ::prctl(PR_SET_NAME, orders.name);
   base::set_title(orders.title);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   sigset_t all;

@@ -16,6 +16,8 @@ enum class AtEnd { kill, leave };
 
 struct Orders {
   AtEnd at_end = AtEnd::kill;
+  /// Its process name.
+  const char* name = "rlock-guard";
   /// The "NAME=value" in the environment of the command and of what it starts; empty where nothing is marked.
   std::string marker;
   /// Its command line, as ps and pgrep -f show it, so that a pattern that matches rlock's does not match the guard's.

@@ -1,5 +1,6 @@
 #include "process/signals.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -85,6 +86,8 @@ base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
     if (base::BootClock::now() >= until) return base::Readiness::timed_out;
   }
 }
+
+bool Signals::asks_to_end(int number) { return std::ranges::find(ending, number) != ending.end(); }
 
 void Signals::wait_event(std::span<pollfd> fds, base::Instant until) { base::poll_until(fds, until, &open_mask_); }
 

@@ -27,6 +27,9 @@ class Signals final : public base::Poller {
   /// Broken off by any signal that asks rlock to end (first_ending), for good.
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
 
+  /// Whether it is one of those.
+  static bool asks_to_end(int number);
+
   /// Waits likewise, but returns after every signal, SIGCHLD and SIGCONT included.
   void wait_event(std::span<pollfd> fds, base::Instant until);
 

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "base/boot_timer.hpp"
+#include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "process/descendants.hpp"
+#include "process/nested.hpp"
 
 namespace rlock::process {
 namespace {
@@ -23,28 +26,27 @@ using base::Instant;
 constexpr auto short_job = 10ms;
 // Between two rounds of SIGKILL, for the kernel to do it.
 constexpr auto kill_round = 2ms;
+// Between two looks at the names of nested runs: one may find out that it is none.
+constexpr auto nested_look = 200ms;
 // How long to wait for what SIGKILL does not end.
 constexpr auto hopeless_after = 1s;
 
 class Supervisor {
  public:
   Supervisor(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how)
-      : child_(child), signals_(signals), permit_(permit), how_(how) {}
+      : child_(child), signals_(signals), permit_(permit), how_(how), nested_(how.guard.marker) {}
 
   Ending run() {
     const auto first_look = std::min(BootClock::now() + short_job, permit_.stop_at());
-    while (!child_ended() && BootClock::now() < first_look) {
-      signals_.wait_event({}, first_look);
-      forward();
-    }
-    if (!child_ended()) {
+    while (!may_end() && BootClock::now() < first_look) signals_.wait_event({}, first_look);
+    if (!may_end()) {
       start_guard();
       how_.outlived();
     }
-    while (!child_ended()) {
-      forward();
+    while (!may_end()) {
       if (!told_ && (permit_.revoked() || BootClock::now() >= permit_.stop_at())) permit_ended();
-      if (ending_.stopped && stop_all()) break;
+      if (stopping_ && permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
+      if (stopping_ && stop_all()) break;
       await_event();
     }
     if (permit_.revoked() && !told_) {
@@ -58,8 +60,29 @@ class Supervisor {
   }
 
  private:
-  // Reaps whatever has ended: the command, orphans that became ours, the guard.
-  bool child_ended() {
+  // Whether the command has ended, and what it has left may go on beside the next holder. Once it has said so, that stays:
+  // a nested run that begins now relies on our end.
+  bool may_end() {
+    if (!may_end_) may_end_ = is_over();
+    return may_end_;
+  }
+
+  bool is_over() {
+    reap();
+    take_signals();
+    if (!reaped_ || stopping_) return false;
+    if (nothing_left(permit_.stop_at())) return true;
+    if (const auto signal = what_ended_it()) {
+      stop(*signal, BootClock::now() + permit_.grace());
+      return false;
+    }
+    if (how_.until == Until::all_ended || !nested_.none_left(guard_pid())) return false;
+    ending_.going_on = static_cast<int>(below(permit_.stop_at()).size());
+    return true;
+  }
+
+  // Whatever has ended: the command, orphans that became ours, the guard.
+  void reap() {
     int status = 0;
     while (true) {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
@@ -67,13 +90,13 @@ class Supervisor {
       if (pid <= 0) break;
       if (pid == child_) {
         reaped_ = true;
+        reaped_at_ = BootClock::now();
         ending_.wait_status = status;
       } else if (guard_ && pid == guard_->pid()) {
         guard_->forget();
         start_guard();
       }
     }
-    return reaped_ && !stopping_;
   }
 
   void start_guard() {
@@ -87,38 +110,81 @@ class Supervisor {
     }
   }
 
-  void forward() {
+  void take_signals() {
     while (const auto signal = signals_.take()) {
-      // From the terminal it went to the whole foreground group, the command included; and what the
-      // command sends us it need not get back.
-      if (signal->from_terminal || signal->sender == child_ || reaped_) continue;
-      ::kill(child_, signal->number);
+      // What the command sends us it need not get back.
+      if (signal->sender == child_) continue;
+      std::erase_if(asked_, [&](const Asked& asked) { return asked.number == signal->number; });
+      asked_.push_back({signal->number, BootClock::now()});
+      if (!reaped_) {
+        // From the terminal it went to the whole foreground group, the command included.
+        if (!signal->from_terminal) ::kill(child_, signal->number);
+      } else if (stopping_ || !is_for_good(signal->number)) {
+        signal_all(below(permit_.stop_at()), signal->number);
+      }  // else what_ended_it acts on it
     }
     if (signals_.take_continued()) how_.continued();
   }
 
+  static bool is_for_good(int number) {
+    return number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
+  }
+
+  // The signal for what the command has left; see supervise.hpp. One that came when it had ended is for them anyway.
+  std::optional<int> what_ended_it() const {
+    const int status = ending_.wait_status;
+    for (const auto& [number, at] : asked_) {
+      if (WIFSIGNALED(status) && WTERMSIG(status) == number) return number;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == base::exit_signal_base + number) return number;
+      if (number == SIGTERM || (is_for_good(number) && at + permit_.grace() >= reaped_at_)) return number;
+    }
+    return std::nullopt;
+  }
+
   void permit_ended() {
     told_ = true;
-    // Past that time it may be the guard who revoked it.
-    const bool revoked = permit_.revoked() && BootClock::now() < permit_.stop_at();
+    const auto loss = permit_.loss();
     ending_.stopped = true;
     if (how_.guard.at_end == AtEnd::kill) {
-      stopping_ = true;
-      kill_at_ = std::min(permit_.kill_at(), BootClock::now() + permit_.grace());
-      // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole
-      // grace: where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
-      look_below(self(), guard_pid(), BootClock::now() + (kill_at_ - BootClock::now()) / 2,
-                 [&](const Process& process) { known_.push_back(process); });
-      signal_child(how_.stop_signal);
-      signal_child(SIGCONT);
-      for (const auto& process : known_) {
-        if (process.pid == child_) continue;
-        send_signal(process, how_.stop_signal);
-        send_signal(process, SIGCONT);
+      const auto now = BootClock::now();
+      if (loss == base::Permit::Loss::taken) {
+        stop(SIGKILL, now);
+      } else {
+        stop(how_.stop_signal, std::min(permit_.kill_at(), now + permit_.grace()));
       }
     }
     // After the deed: nothing may come between the end of the permit and the signal.
-    how_.ended_early(revoked);
+    how_.ended_early(loss > base::Permit::Loss::enforced);
+  }
+
+  // All that is left has to go: `number` now, SIGKILL at kill_at.
+  void stop(int number, Instant kill_at) {
+    kill_at_ = stopping_ ? std::min(kill_at_, kill_at) : kill_at;
+    stopping_ = true;
+    // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole grace:
+    // where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
+    const auto now = BootClock::now();
+    known_ = below(now + (kill_at_ - now) / 2);
+    signal_child(number);
+    signal_child(SIGCONT);
+    signal_all(known_, number);
+    signal_all(known_, SIGCONT);
+  }
+
+  // To these but the command itself. What an rlock among them passes on is not sent to its command a second time.
+  void signal_all(const std::vector<Process>& processes, int number) {
+    std::unordered_set<pid_t> served;
+    for (const auto& process : processes) {
+      const bool is_served = served.contains(process.parent);
+      if (Signals::asks_to_end(number) && (is_served || is_run(process))) served.insert(process.pid);
+      if (!is_served && process.pid != child_) send_signal(process, number);
+    }
+  }
+
+  std::vector<Process> below(Instant until) const {
+    std::vector<Process> found;
+    look_below(self(), guard_pid(), until, [&](const Process& process) { found.push_back(process); });
+    return found;
   }
 
   static std::array<Process, 1> self() { return {read_process(::getpid()).value_or(Process{.pid = ::getpid()})}; }
@@ -132,7 +198,7 @@ class Supervisor {
   // true when nothing is left, or nothing more can be done.
   bool stop_all() {
     if (!stopping_) return false;
-    if (nothing_left()) return true;
+    if (nothing_left(std::max(kill_at_, BootClock::now() + kill_round))) return true;
     if (BootClock::now() < kill_at_) return false;
     if (hopeless_at_ == Instant{}) {
       hopeless_at_ = BootClock::now() + hopeless_after;
@@ -151,21 +217,28 @@ class Supervisor {
   }
 
   // What has lost its parent is our child, and waitpid has just reaped all that are dead.
-  bool nothing_left() {
+  bool nothing_left(Instant until) {
     if (!reaped_ || childless_) return reaped_;
     if (const auto none = has_no_child(guard_pid())) return *none;
     bool any = false;
-    const auto until = std::max(kill_at_, BootClock::now() + kill_round);
     const auto looked = look_below(self(), guard_pid(), until, [&](const Process&) { any = true; });
     return !any && looked == Looked::complete;
   }
 
   void await_event() {
+    const auto now = BootClock::now();
     auto at = told_ ? base::never : permit_.stop_at();
-    if (stopping_) at = std::max(kill_at_, BootClock::now() + kill_round);
+    if (stopping_) at = std::min(at, std::max(kill_at_, now + kill_round));
+    auto fds = nested_.fds();
+    if (!fds.empty()) at = std::min(at, now + nested_look);
     timer_.set(at);
-    std::array<pollfd, 2> fds{pollfd{timer_.fd(), POLLIN, 0}, pollfd{told_ ? -1 : permit_.wake_fd(), POLLIN, 0}};
+    fds.push_back({timer_.fd(), POLLIN, 0});
+    fds.push_back({permit_.wake_fd(), POLLIN, 0});
+    fds.push_back({permit_.revoked() ? -1 : how_.outer_fd, POLLIN, 0});
     signals_.wait_event(fds, at);  // the bound again, should there be no descriptor for a timer
+    if (fds[fds.size() - 2].revents != 0) permit_.heard();
+    // Who held the lock is dead, and its guard may be: nobody renews, and nobody knows when somebody else begins.
+    if (fds.back().revents != 0) permit_.revoke(base::Permit::Loss::taken);
   }
 
   pid_t child_;
@@ -174,12 +247,20 @@ class Supervisor {
   const Supervision& how_;
   std::optional<Guard> guard_;
   int guards_ = 0;
-  std::vector<Process> known_;  // below us when the permit ended
+  std::vector<Process> known_;  // below us when all had to go
+  struct Asked {
+    int number;
+    Instant at;
+  };
+  std::vector<Asked> asked_;  // the last of each signal that asked us to end
+  NestedRuns nested_;
   base::BootTimer timer_;
   Ending ending_;
   Instant kill_at_{};
   Instant hopeless_at_{};  // set with the first SIGKILL
+  Instant reaped_at_{};
   bool reaped_ = false;
+  bool may_end_ = false;
   bool childless_ = false;  // waitpid said so, when last asked
   bool told_ = false;       // the permit's end has been acted on
   bool stopping_ = false;   // everything below us has to go

@@ -1,0 +1,149 @@
+#include "process/nested.hpp"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace rlock::process {
+
+using base::BootClock;
+using base::Instant;
+
+// The race: the outer run's command has ended and the outer one looks for nested runs before it releases; meanwhile a
+// nested one starts, asks the server, hears that the lock is held, and goes on while the outer one releases.
+//
+//     outer                                         nested
+//     1. calls itself `rlock-releasing`             1. calls itself `rlock-nested`
+//     2. looks for those called `rlock-nested`      2. looks whether the outer one is called `rlock-releasing`
+//        none: releases, under that name               no: runs its command
+//        some: takes its old name back, waits          yes: waits until the name has changed or the outer one is gone
+//
+// Whoever takes the second step later sees the name of the other. So it cannot be that the outer one releases and the
+// nested one runs: either the outer one looked after the nested one had its name, and yields; or the nested one had not
+// its name yet, and looks after the outer one has its own. Where both see each other, the outer one alone yields.
+//
+// None waits for ever: a nested one waits only for an outer one that is in its step 2 or is releasing, and then waits for
+// no process. The outer one waits only for those that have its token and the name: a run that decided to acquire the lock
+// as anybody does has given the name up before it queues, and a nested run of another lock has another token.
+
+namespace {
+
+constexpr const char* releasing = "rlock-releasing";
+constexpr auto look_pause = std::chrono::milliseconds(2);
+
+std::string own_name() {
+  std::array<char, 17> name{};
+  ::prctl(PR_GET_NAME, name.data());
+  return name.data();
+}
+
+void set_own_name(const char* name) { ::prctl(PR_SET_NAME, name); }
+
+// The same program file as ours: a shell that holds the lock by `acquire` is no run, whatever its name.
+bool runs_our_program(pid_t pid) {
+  struct stat theirs {};
+  struct stat ours {};
+  const auto path = "/proc/" + std::to_string(pid) + "/exe";
+  return ::stat(path.c_str(), &theirs) == 0 && ::stat("/proc/self/exe", &ours) == 0 && theirs.st_dev == ours.st_dev &&
+         theirs.st_ino == ours.st_ino;
+}
+
+bool is_above_us(pid_t wanted) {
+  // Whose parent dies while we climb gets another one: then the climb begins anew.
+  for (int tries = 0; tries < 100; ++tries) {
+    auto pid = ::getppid();
+    while (pid > 1 && pid != wanted) {
+      const auto process = read_process(pid);
+      if (!process) break;
+      pid = process->parent;
+    }
+    if (pid == wanted) return true;
+    if (pid <= 1) return false;
+  }
+  return false;
+}
+
+base::Fd open_pid(pid_t pid) { return base::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+}  // namespace
+
+std::string name_of(pid_t pid) {
+  auto name = read_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+bool is_run(const Process& process) {
+  const auto name = name_of(process.pid);
+  return name == "rlock" || name == NestedName::name;
+}
+
+NestedName::NestedName() : before_(own_name()) { set_own_name(name); }
+NestedName::~NestedName() {
+  if (!kept_) set_own_name(before_.c_str());
+}
+
+std::optional<OuterRun> OuterRun::find(pid_t pid) {
+  auto fd = open_pid(pid);
+  // A nested run that renews by itself, in a shell that holds the lock, has the shell's pid when it was started by exec.
+  if (!fd || !is_above_us(pid) || !runs_our_program(pid) || name_of(pid) == NestedName::name) return std::nullopt;
+  return OuterRun(pid, std::move(fd));
+}
+
+base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poller) const {
+  while (true) {
+    // The name first: a pid that has been given to another by now shows in the descriptor.
+    const bool is_releasing = name_of(pid_) == releasing;
+    std::array<pollfd, 1> fds{pollfd{fd_.get(), POLLIN, 0}};
+    const auto now = BootClock::now();
+    switch (poller.wait(fds, is_releasing ? std::min(until, now + look_pause) : now)) {
+      case base::Readiness::interrupted:
+        return base::fail(base::ErrorCode::interrupted, "interrupted");
+      case base::Readiness::ready:
+        return State::gone;
+      case base::Readiness::timed_out:
+        break;
+    }
+    if (!is_releasing) return State::holds;
+    if (BootClock::now() >= until) return State::releasing;
+  }
+}
+
+bool NestedRuns::none_left(pid_t guard) {
+  if (marker_.empty()) return true;
+  std::erase_if(runs_, [](const Seen& run) {
+    return !is_alive(run.process) || name_of(run.process.pid) != NestedName::name;
+  });
+  if (runs_.empty()) {
+    const auto before = own_name();
+    set_own_name(releasing);
+    search(guard);
+    if (runs_.empty()) return true;
+    set_own_name(before.c_str());
+  }
+  fds_.clear();
+  for (const auto& run : runs_) fds_.push_back({run.fd.get(), POLLIN, 0});
+  return false;
+}
+
+void NestedRuns::search(pid_t guard) {
+  const std::array<Process, 1> self{read_process(::getpid()).value_or(Process{.pid = ::getpid()})};
+  // Those of another user do not show their environment: where they are below us, they count as ours.
+  look_below(self, guard, base::never, [&](const Process& process) {
+    if (name_of(process.pid) == NestedName::name && is_marked(process.pid, marker_) != Marked::no) add(process);
+  });
+  if (!runs_.empty()) return;
+  // While parents die, a look may pass a process by. A look at all processes sees each that stays, wherever it hangs.
+  // Each time a new search: what it has seen before may have its name since.
+  MarkedSearch(marker_, self.front().start).round(base::never, [&](const Process& process) {
+    if (name_of(process.pid) == NestedName::name) add(process);
+  });
+}
+
+void NestedRuns::add(const Process& process) { runs_.push_back({process, open_pid(process.pid)}); }
+
+}  // namespace rlock::process

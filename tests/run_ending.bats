@@ -1,0 +1,168 @@
+# shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# What a command leaves: ./left, which writes down the signals that it gets (seen), its pid (left.pid), and as long as it
+# lives the time (left.beats). It ends when there is `end`.
+write_left() {
+  cat >left <<-'END'
+	#!/bin/bash
+	for name in HUP INT USR1 TERM; do trap "echo $name >>seen" $name; done
+	echo $$ >left.pid
+	until [ -e end ]; do
+	  read -r up _ </proc/uptime
+	  echo "$up" >>left.beats
+	  sleep 0.02 & wait $!
+	done
+	END
+  chmod +x left
+}
+# start_leaver OPTION... SCRIPT: a run whose command is this shell script, with ./left begun; nothing is ignored.
+start_leaver() {
+  write_left
+  env --default-signal rlock run "${@:1:$#-1}" "$key" -- bash -c "${*: -1}" 2>error 3>&- &
+  rlock=$!
+  until_true 10 [ -s left.beats ]
+  until_true 10 guard_of "$rlock"
+}
+# begins_left: bash ignores INT and QUIT in what it begins in the background, unless job control is on.
+begins_left='set -m; ./left & set +m'
+next_runs() {
+  rlock run "$key" -- sh -c 'kill -0 "$(cat left.pid)" && touch overlap; cut -d" " -f1 /proc/uptime >next' 3>&- &
+  next=$!
+  until_true 10 waiting 1
+}
+saw() { [ "$(xargs <seen)" = "$*" ]; }
+
+@test "a shell that dies of TERM and leaves a child: the child gets TERM, SIGKILL after --kill-after, and then the next one begins" {
+  start_leaver -t 60s -k 1s "$begins_left; wait"
+  next_runs
+  kill -TERM "$rlock"
+  until_true 10 saw TERM
+  local told
+  told=$(uptime_now)
+  ended 143 "$rlock"
+  ended 0 "$next"
+  [ ! -e overlap ]
+  holds "$(tail -n 1 left.beats) > $told + 0.5"
+}
+
+@test "each signal that the command dies of goes to what it left, and the status is the command's" {
+  local name
+  for name in HUP INT USR1 TERM; do
+    rm -f seen end left.*
+    start_leaver -t 60s -k 30s "$begins_left; wait; wait"
+    kill "-$name" "$rlock"
+    until_true 10 saw "$name"
+    is_held
+    touch end
+    ended "$((128 + $(kill -l "$name")))" "$rlock"
+    is_free
+  done
+}
+
+@test "a second signal meanwhile is passed on to them too" {
+  start_leaver -t 60s -k 30s "$begins_left; wait"
+  kill -TERM "$rlock"
+  until_true 10 saw TERM
+  kill -INT "$rlock"
+  until_true 10 saw TERM INT
+  kill -USR1 "$rlock"
+  until_true 10 saw TERM INT USR1
+  touch end
+  ended 143 "$rlock"
+}
+
+@test "the lease is renewed while they tidy up" {
+  start_leaver -t 3s -k 1s "trap 'exit 0' TERM; $begins_left; wait"
+  kill -TERM "$rlock"
+  until_true 10 saw TERM
+  local before
+  before=$(redis pttl "rlock:$key")
+  lease_is_longer() { local now; now=$(redis pttl "rlock:$key"); ((now > before)) || ! before=$now; }
+  until_true 2 lease_is_longer
+  ended 0 "$rlock"
+  is_gone "$(cat left.pid)"
+}
+
+@test "a lock that is lost while they tidy up ends them" {
+  start_leaver -t 60s -k 20s "$begins_left; wait"
+  kill -TERM "$rlock"
+  until_true 10 saw TERM
+  redis set "rlock:$key" theirs px 60000
+  ended 79 "$rlock"
+  is_gone "$(cat left.pid)"
+}
+
+@test "a signal that the command took for its own purposes does not end what it leaves" {
+  local name
+  for name in HUP INT USR1; do
+    rm -f seen end left.* go
+    start_leaver -t 60s -k 50ms "trap 'touch got' HUP INT USR1; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
+    rm -f got
+    kill "-$name" "$rlock"
+    until_true 10 [ -e got ]
+    sleep 0.1 # more than --kill-after
+    touch go
+    ended 5 "$rlock"
+    is_free
+    ! is_gone "$(cat left.pid)"
+    [ ! -e seen ]
+    touch end
+    until_true 10 is_gone "$(cat left.pid)"
+  done
+}
+
+@test "TERM counts however long the command took to obey" {
+  start_leaver -t 60s -k 50ms "trap 'touch got' TERM; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
+  kill -TERM "$rlock"
+  until_true 10 [ -e got ]
+  sleep 0.1 # more than --kill-after
+  touch go
+  ended 5 "$rlock"
+  is_gone "$(cat left.pid)"
+}
+
+@test "-v says how many processes go on" {
+  write_left
+  rlock run -v "$key" -- bash -c './left >/dev/null 2>&1 & until [ -s left.beats ]; do sleep 0.01; done' 2>said
+  cat said
+  grep -q '^rlock: .*[1-9] of the processes that it started go on' said
+  touch end
+}
+
+@test "--tree holds the lock until all that the command started has ended, and gives the command's status" {
+  write_left
+  rlock run --tree "$key" -- bash -c '(setsid ./left >/dev/null 2>&1 &); until [ -s left.beats ]; do sleep 0.01; done; touch over; exit 9' 3>&- &
+  rlock=$!
+  until_true 10 [ -e over ]
+  next_runs
+  [ ! -e next ]
+  touch end
+  ended 9 "$rlock"
+  ended 0 "$next"
+  [ ! -e overlap ]
+}
+
+@test "TERM while --tree waits ends what is left" {
+  start_leaver --tree -t 60s -k 200ms "$begins_left; touch over; exit 9"
+  until_true 10 [ -e over ]
+  kill -USR1 "$rlock"
+  until_true 10 saw USR1
+  is_held
+  kill -TERM "$rlock"
+  ended 9 "$rlock"
+  saw USR1 TERM
+  is_gone "$(cat left.pid)"
+  is_free
+}
+
+@test "rlock killed while it waits for what the command left: that is dead, and the lock is free" {
+  start_leaver --tree -t 60s "$begins_left; touch over"
+  until_true 10 [ -e over ]
+  kill -KILL "$rlock"
+  until_true 10 is_free
+  is_gone "$(cat left.pid)"
+}
