@@ -42,6 +42,7 @@ struct Ground {
   lock::Lease lease;
   Ours ours = Ours::taken;
   std::optional<process::OuterRun> outer = std::nullopt;  ///< which renews and releases it
+  std::string nested = "";  ///< what tells apart those below us from all others who have the token: RLOCK_NESTED
 };
 
 // The command may run elsewhere.
@@ -76,6 +77,7 @@ class Run {
     const auto checked = RLOCK_TRY(client_.check(token, base::never, signals_));
     if (checked.holder != lock::Checked::Holder::us) return std::nullopt;
     Ground ground{{token, checked.fence, {}}, Ours::reentered};
+    ground.nested = RLOCK_TRY(base::random_token());
     if (checked.fence == 0) ground.lease.fence = fence_of_environment();
     if (checked.record) ground.outer = process::OuterRun::find(checked.record->who.pid);
     if (ground.outer) {
@@ -124,6 +126,7 @@ class Run {
     if (!permit) return not_started(ground, permit.error());
     client_.session().never_start();
     set_environment(lease);
+    if (ground.ours == Ours::reentered) ::setenv("RLOCK_NESTED", ground.nested.c_str(), 1);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
     terminal_.emplace();
@@ -160,6 +163,7 @@ class Run {
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
     how.guard = orders(ground, permit);
+    if (ground.ours == Ours::taken) how.nested_marker = marker(ground);
     if (options_.tree) how.until = process::Until::all_ended;
     if (ground.outer) how.outer_fd = ground.outer->fd();
     how.outlived = [&] {
@@ -202,11 +206,13 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
+  static std::string marker(const Ground& ground) { return "RLOCK_TOKEN=" + ground.lease.token; }
+
   process::Orders orders(const Ground& ground, const base::Permit& permit) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
     // A token that was there before us marks others than those below us.
-    if (ground.ours == Ours::taken) orders.marker = "RLOCK_TOKEN=" + ground.lease.token;
+    orders.marker = ground.ours == Ours::taken ? marker(ground) : "RLOCK_NESTED=" + ground.nested;
     // The guard of a nested run is as much at work as the run: where that is killed, it has to kill first.
     if (ground.ours == Ours::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);

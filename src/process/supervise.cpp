@@ -34,7 +34,7 @@ constexpr auto hopeless_after = 1s;
 class Supervisor {
  public:
   Supervisor(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how)
-      : child_(child), signals_(signals), permit_(permit), how_(how), nested_(how.guard.marker) {}
+      : child_(child), signals_(signals), permit_(permit), how_(how), nested_(how.nested_marker) {}
 
   Ending run() {
     const auto first_look = std::min(BootClock::now() + short_job, permit_.stop_at());

@@ -29,6 +29,7 @@ struct Supervision {
   int stop_signal = SIGTERM;  ///< what asks the command to end when its permit does
   Until until = Until::command_ended;
   Orders guard;                                   ///< at_end is for the supervisor too: leave the command, or kill it
+  std::string nested_marker;                      ///< for NestedRuns
   int outer_fd = -1;                              ///< readable when the permit ends with another process; -1: there is none
   std::function<void()> outlived;                 ///< the command has outlived its first milliseconds
   std::function<void()> continued;                ///< we were stopped, for nobody knows how long
