@@ -133,7 +133,7 @@ pid_t newest_pid() {
   const auto text = read_file("/proc/loadavg").value_or("");
   std::string_view last(text);
   if (last.ends_with('\n')) last.remove_suffix(1);
-  return to_pid(last.substr(last.rfind(' ') + 1)).value_or(0);
+  return base::parse_number<pid_t>(last.substr(last.rfind(' ') + 1)).value_or(0);
 }
 
 }  // namespace
