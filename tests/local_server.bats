@@ -1,30 +1,46 @@
-# --server local: a server of this user's own, started on demand.
+# --server local: a server of this user's own, started on demand, in one place. Each test has a /run of its own, where it
+# cannot meet the server of whoever runs the tests; so these need root.
 load helper
 
 setup() {
+  needs_mounts
   key="key-$BATS_TEST_NUMBER"
   cd "$BATS_TEST_TMPDIR" || return 1
   jobs_before=$(jobs -p)
-  mkdir -m 700 r
-  export XDG_RUNTIME_DIR=$PWD/r RLOCK_SERVER=local
-  sock=$PWD/r/rlock/server.sock
+  # shellcheck disable=SC2016 # for the inner shell
+  unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /run && mkdir -m 1777 /run/lock && touch "$1" && exec sleep 600' \
+    sh "$PWD/mounted" 3>&- &
+  mounts=/proc/$!/ns/mnt
+  until_true 10 test -e mounted
+  mkdir bin
+  printf '#!/bin/sh\nexec %s --mount=%s --wdns="$PWD" %s "$@"\n' "$(command -v nsenter)" "$mounts" "$RLOCK" >bin/rlock
+  chmod 755 bin/rlock
+  PATH=$PWD/bin:$PATH
+  export RLOCK_SERVER=local
+  directory=/run/rlock-0
+  sock=$directory/server.sock
 }
 
 teardown() {
-  end_jobs
   local pid
-  for pid in $(servers); do
+  for pid in $([ -z "${mounts-}" ] || servers); do
     kill -KILL "$pid" || true
     until_true 10 is_gone "$pid"
   done
+  end_jobs
 }
 
-# Every server of this test, by the socket in its argv.
+# Sees the /run of the test.
+inside() { nsenter --mount="$mounts" --wdns=/ "$@"; }
+redis() { inside redis-cli -s "$sock" "$@"; }
+
+# Every server of this test.
 servers() {
-  local directory
-  for directory in $(grep -laF "$BATS_TEST_TMPDIR" /proc/[0-9]*/cmdline 2>/dev/null); do
-    directory=${directory%/cmdline}
-    [[ $(cat "$directory/comm" 2>/dev/null) = @(redis|valkey)-server ]] && echo "${directory#/proc/}"
+  local process ours
+  ours=$(readlink "$mounts")
+  for process in /proc/[0-9]*; do
+    [[ $(readlink "$process/ns/mnt" 2>/dev/null) = "$ours" ]] || continue
+    [[ $(cat "$process/comm" 2>/dev/null) = @(redis|valkey)-server ]] && echo "${process#/proc/}"
   done
   return 0
 }
@@ -40,7 +56,7 @@ no_server() { [ -z "$(servers)" ]; }
   finish
   [ "$(cat counter)" = 50 ]
   one_server
-  [ "$(servers)" = "$(redis info server | sed -n 's/^process_id:\([0-9]*\).*/\1/p')" ]
+  [ "$(servers)" = "$(inside cat $directory/server.pid)" ]
 }
 
 @test "the next call finds it again" {
@@ -72,18 +88,17 @@ no_server() { [ -z "$(servers)" ]; }
   [ -z "$(redis config get save | sed -n 2p)" ]
   [ "$(redis config get appendonly | tail -1)" = no ]
   [ "$(redis config get maxmemory-policy | tail -1)" = noeviction ]
-  [ "$(stat -c %a r/rlock)" = 700 ]
-  [ "$(stat -c %a "$sock")" = 700 ]
+  [ "$(inside stat -c %a $directory)" = 700 ]
+  [ "$(inside stat -c %a "$sock")" = 700 ]
   local inode
   for inode in $(find "/proc/$(servers)/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do
     run -1 grep -w "$inode" /proc/net/tcp /proc/net/tcp6
   done
-  [ "$(cd r/rlock && echo *)" = 'server.log server.sock server.sock.start' ]
+  [ "$(inside ls $directory | paste -sd ' ')" = 'server.log server.pid server.sock' ]
 }
 
 @test "it holds nothing of the caller's: no descriptor, directory, environment or session" {
   # The server itself writes over what /proc would show of its environment.
-  mkdir bin
   printf '#!/bin/sh\nenv >environment\nexec %s "$@"\n' "$(command -v redis-server || command -v valkey-server)" >bin/redis-server
   chmod 755 bin/redis-server
   PATH=$PWD/bin:$PATH
@@ -93,13 +108,13 @@ no_server() { [ -z "$(servers)" ]; }
   exec 8>&- 9<&-
   local pid fd
   pid=$(servers)
-  [ "$(readlink "/proc/$pid/cwd")" = "$PWD/r/rlock" ]
-  run -1 grep canary r/rlock/environment
+  [ "$(readlink "/proc/$pid/cwd")" = "$(readlink "/proc/$pid/fd/3")" ]
+  run -1 inside grep canary $directory/environment
   for fd in 0 1 2; do
     [ "$(readlink "/proc/$pid/fd/$fd")" = /dev/null ]
   done
   for fd in "/proc/$pid/fd"/*; do
-    [[ $(readlink "$fd") = @(/dev/null|socket:*|pipe:*|anon_inode:*|/dev/urandom) ]]
+    [[ $fd = */3 || $(readlink "$fd") = @(/dev/null|socket:*|pipe:*|anon_inode:*|/dev/urandom) ]]
   done
   [ "$(ps -o sess= -p "$pid" | tr -d ' ')" != "$(ps -o sess= -p $$ | tr -d ' ')" ]
   [ "$(ps -o tty= -p "$pid" | tr -d ' ')" = '?' ]
@@ -156,7 +171,7 @@ no_server() { [ -z "$(servers)" ]; }
   rlock run "$key" -- true
   kill -KILL "$(servers)"
   until_true 10 no_server
-  [ -S "$sock" ]
+  inside test -S "$sock"
   local i
   for i in 1 2 3 4 5; do
     background rlock run "$key" -- true
@@ -177,13 +192,85 @@ no_server() { [ -z "$(servers)" ]; }
   [ "$(servers)" = "$pid" ]
 }
 
-@test "a run whose server dies is lost, and starts no other in its place" {
-  background rlock run --ttl 1500ms -k 200ms "$key" -- sh -c 'touch up; exec sleep 30'
+@test "a run whose server dies is lost at once, and starts no other in its place" {
+  background rlock run --ttl 10m -k 200ms "$key" -- sh -c 'touch up; exec sleep 30'
+  local rlock=$!
   until_true 10 test -e up
-  until_true 10 guard_of $!
+  until_true 10 guard_of $rlock
   kill -KILL "$(servers)"
-  ended 79 $!
+  until_true 15 is_gone $rlock
+  ended 79 $rlock
   no_server
+}
+
+@test "a run whose server was replaced by another is lost" {
+  background rlock run --ttl 3s -k 200ms "$key" -- sh -c 'touch up; exec sleep 30'
+  local rlock=$! old
+  until_true 10 test -e up
+  until_true 10 guard_of $rlock
+  old=$(servers)
+  inside rm -rf $directory
+  rlock run "$key-2" -- true
+  is_gone "$old" && return 1
+  until_true 15 is_gone $rlock
+  ended 79 $rlock
+}
+
+@test "a short job whose server was replaced is lost too" {
+  # shellcheck disable=SC2016 # for the inner shell
+  expect 79 rlock run "$key" -- sh -c 'rm -rf "$0"; rlock run other true' $directory
+}
+
+@test "twenty at once when the server was just stopped and its directory removed: one server, and all succeed" {
+  local round i old
+  for round in 1 2 3 4 5; do
+    rlock run "$key" -- true
+    old=$(servers)
+    kill -TERM "$old"
+    inside rm -rf $directory
+    for ((i = 0; i < 20; i++)); do
+      background rlock run "$key" -- true
+    done
+    finish
+    until_true 10 is_gone "$old"
+    one_server
+    [ "$(redis ping)" = PONG ]
+    echo "$round"
+  done
+}
+
+@test "nothing of the environment moves it: cron and a login meet" {
+  local token
+  mkdir -m 700 x
+  token=$(XDG_RUNTIME_DIR=$PWD/x HOME=$PWD/x TMPDIR=$PWD/x rlock acquire "$key")
+  expect 75 env -i "$PWD/bin/rlock" acquire --server local -n "$key"
+  XDG_RUNTIME_DIR=/nonexistent expect 0 rlock release "$key" "$token"
+  [ -z "$(ls x)" ]
+  one_server
+}
+
+@test "it holds the lock of its directory as long as it lives, which keeps cleaners and a second one out" {
+  rlock run "$key" -- true
+  run -1 inside flock -n $directory true
+  if command -v systemd-tmpfiles >/dev/null; then
+    echo 'e /run - - - 1us' >clean.conf
+    inside sh -c 'mkdir /run/old; touch /run/old/file'
+    inside systemd-tmpfiles --clean "$PWD/clean.conf"
+    run -1 inside test -e /run/old/file
+    inside test -e $directory/server.log
+  fi
+  kill -KILL "$(servers)"
+  until_true 10 no_server
+  inside flock -n $directory true
+}
+
+@test "one whose socket was taken away is neither doubled nor ended, and is named" {
+  rlock run "$key" -- true
+  inside rm "$sock"
+  expect_error 69 "kill \$(cat $directory/server.pid)" rlock run "$key" -- touch ran
+  one_server
+  [ "$(inside cat $directory/server.pid)" = "$(servers)" ]
+  [ ! -e ran ]
 }
 
 @test "a password for other servers is not tried on it" {
@@ -191,105 +278,85 @@ no_server() { [ -z "$(servers)" ]; }
 }
 
 @test "a directory that others may write is refused, and nothing is started" {
-  mkdir -m 770 r/rlock
-  expect_error 78 "$PWD/r/rlock" rlock run "$key" -- touch ran
-  chmod 702 r/rlock
-  expect_error 78 "$PWD/r/rlock" rlock status
-  [ -z "$(ls r/rlock)" ]
-  chmod 755 r/rlock
+  inside mkdir -m 770 $directory
+  expect_error 78 "$directory" rlock run "$key" -- touch ran
+  inside chmod 702 $directory
+  expect_error 78 "$directory" rlock status
+  [ -z "$(inside ls $directory)" ]
+  inside chmod 755 $directory
   expect 0 rlock run "$key" -- true
   [ ! -e ran ]
 }
 
-@test "a directory in one that others may write is refused" {
-  chmod 777 r
-  expect_error 78 XDG_RUNTIME_DIR rlock run "$key" -- true
-  [ ! -e r/rlock ]
-  chmod 1777 r
-  expect 0 rlock run "$key" -- true
-}
-
-@test "a symbolic link or a file in place of the directory is refused" {
+@test "a symbolic link, a file or the directory of somebody else in its place is refused" {
   mkdir -m 700 elsewhere
-  ln -s ../elsewhere r/rlock
-  expect_error 78 "$PWD/r/rlock" rlock run "$key" -- true
+  inside ln -s "$PWD/elsewhere" $directory
+  expect_error 78 "$directory" rlock run "$key" -- true
   [ -z "$(ls elsewhere)" ]
-  rm r/rlock
-  touch r/rlock
-  expect_error 78 "$PWD/r/rlock" rlock run "$key" -- true
+  inside rm $directory
+  inside touch $directory
+  expect_error 78 "$directory" rlock run "$key" -- true
+  inside rm $directory
+  inside mkdir -m 700 $directory
+  inside chown 65534 $directory
+  expect_error 78 "$directory" rlock run "$key" -- true
+  no_server
 }
 
-@test "a directory of somebody else is refused" {
-  [ "$(id -u)" = 0 ] || skip 'needs root'
-  mkdir -m 700 r/rlock
-  chown 65534 r/rlock
-  expect_error 78 "$PWD/r/rlock" rlock run "$key" -- true
-  rmdir r/rlock
-  chown 65534 r
-  expect_error 78 "$PWD/r" rlock run "$key" -- true
+@test "a symbolic link in place of a file in it is not followed by another user's hand" {
+  # Only its owner can put one there; what its server is started with names no path outside.
+  rlock run "$key" -- true
+  run -1 grep -a / <(tail -z -n +2 "/proc/$(servers)/cmdline")
 }
 
-@test "a symbolic link in place of a file in it is not followed" {
-  mkdir -m 700 r/rlock
-  ln -s "$PWD/victim" r/rlock/server.sock.start
-  expect 78 rlock run "$key" -- true
-  [ ! -e victim ]
+# as_nobody COMMAND: another user than root, inside; the binary is where that one can read it.
+as_nobody() { inside setpriv --reuid 65534 --regid 65534 --clear-groups env RLOCK_SERVER=local "$@"; }
+for_nobody() {
+  inside sh -c 'mount -t tmpfs none /mnt && cp "$0" /mnt/rlock && chmod 755 /mnt /mnt/rlock' "$RLOCK"
+  inside mount -t tmpfs -o mode=1777 none /tmp
 }
 
-@test "a runtime directory that is missing, or too long a name, is said" {
-  XDG_RUNTIME_DIR=$PWD/missing expect_error 78 "$PWD/missing" rlock run "$key" -- true
-  [ ! -e missing ]
-  local long
-  long=$PWD/$(printf '%100s' | tr ' ' l)
-  mkdir -m 700 "$long"
-  XDG_RUNTIME_DIR=$long expect_error 78 'XDG_RUNTIME_DIR' rlock run "$key" -- true
+@test "each user has one of their own: in /run/lock, or in /tmp where /run/lock is root's" {
+  for_nobody
+  inside /mnt/rlock acquire "$key"
+  as_nobody /mnt/rlock acquire -n "$key"
+  as_nobody redis-cli -s /run/lock/rlock-65534/server.sock ping
+  [ "$(servers | wc -l)" = 2 ]
+  as_nobody redis-cli -s /run/lock/rlock-65534/server.sock shutdown nosave
+  inside chmod 755 /run/lock
+  as_nobody /mnt/rlock acquire -n "$key"
+  [ "$(inside stat -c %a /tmp/rlock-65534)" = 700 ]
+  as_nobody redis-cli -s /tmp/rlock-65534/server.sock ping
 }
 
-# in_own_mounts COMMAND: where what it mounts is seen by nobody else.
-in_own_mounts() {
-  unshare --mount bash -ec "$1" bash "$key" "$RLOCK"
-}
-
-@test "without XDG_RUNTIME_DIR, the directory of the login, else one in /tmp" {
-  needs_mounts
-  # What is in /tmp and /run is this machine's; the binary may be too.
-  cat >inside <<-'END'
-	cp "$2" /mnt/rlock
-	mount -t tmpfs none /run
-	mount -t tmpfs -o mode=1777 none /tmp
-	cd /
-	unset XDG_RUNTIME_DIR
-	/mnt/rlock run "$1" -- true
-	redis-cli -s /tmp/rlock-0/server.sock ping
-	stat -c %a /tmp/rlock-0
-	redis-cli -s /tmp/rlock-0/server.sock shutdown nosave
-	mkdir -p -m 755 /run/user && mkdir -m 700 /run/user/0
-	/mnt/rlock run "$1" -- true
-	redis-cli -s /run/user/0/rlock/server.sock shutdown nosave
-	END
-  in_own_mounts "mount -t tmpfs none /mnt; $(cat inside)" >out
-  [ "$(sed -n 1,2p out | paste -sd ' ')" = 'PONG 700' ]
+@test "a /tmp where others could put theirs in its place is refused" {
+  for_nobody
+  inside chmod 755 /run/lock
+  inside chmod 777 /tmp
+  expect_error 78 'others can write /tmp' as_nobody /mnt/rlock run "$key" -- true
+  inside ls /tmp | run -1 grep .
+  # Nor is a /run/lock like that used.
+  inside chmod 777 /run/lock
+  expect_error 78 'others can write /tmp' as_nobody /mnt/rlock run "$key" -- true
 }
 
 @test "where no server is installed, the package is named" {
-  needs_mounts
   # shellcheck disable=SC2016 # for the inner shell
-  expect 69 in_own_mounts '
-    touch nothing
+  expect 69 inside unshare --mount bash -ec '
+    touch "$3/nothing"
     IFS=:
     for directory in $PATH /usr/local/bin /usr/bin /bin /usr/local/sbin /usr/sbin /sbin; do
       for program in "$directory"/redis-server "$directory"/valkey-server; do
-        [ ! -e "$program" ] || mount --bind nothing "$(realpath "$program")"
+        [ ! -e "$program" ] || mount --bind "$3/nothing" "$(realpath "$program")"
       done
     done
-    rlock run "$1" -- touch ran'
+    cd "$3" && "$2" run "$1" -- touch ran' bash "$key" "$RLOCK" "$PWD"
   [ "${#lines[@]}" = 1 ]
   [[ $output = 'rlock: '*'apt-get install redis-server'* ]]
   [ ! -e ran ]
 }
 
 @test "a server program that cannot be executed is said" {
-  mkdir bin
   printf '\0garbage' >bin/redis-server
   chmod 755 bin/redis-server
   PATH=$PWD/bin:$PATH expect_error 69 "$PWD/bin/redis-server" rlock run "$key" -- true
@@ -299,11 +366,4 @@ in_own_mounts() {
   local rlock
   rlock=$(command -v rlock)
   PATH=/nowhere expect 0 "$rlock" run "$key" /bin/true
-}
-
-@test "two users' directories are two servers" {
-  mkdir -m 700 r2
-  rlock acquire "$key"
-  XDG_RUNTIME_DIR=$PWD/r2 expect 0 rlock acquire -n "$key"
-  [ "$(servers | wc -l)" = 2 ]
 }

@@ -12,6 +12,7 @@ enum class ErrorCode {
   usage,          ///< the command line
   configuration,  ///< a configuration file, a directory, a server of the wrong kind
   unreachable,    ///< no answer: refused, broken, timed out; whether a request was carried out is unknown
+  gone,           ///< the server has ended for good, and all that it knew with it
   unready,        ///< an answer, but the server cannot serve now: loading, out of memory, a replica
   refused,        ///< authentication, ACL
   interrupted,    ///< a signal arrived while waiting

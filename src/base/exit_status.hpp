@@ -55,6 +55,7 @@ constexpr int exit_status_of(ErrorCode code) {
     case ErrorCode::configuration:
       return exit_configuration;
     case ErrorCode::unreachable:
+    case ErrorCode::gone:
     case ErrorCode::unready:
       return exit_unavailable;
     case ErrorCode::refused:

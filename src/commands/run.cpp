@@ -246,6 +246,7 @@ class Run {
       if (auto started = process::Guard::start(*permit, 0, orders(ground, *permit))) guard = std::move(*started);
     }
     if (!later && guard) guard->stop();
+    if (!released && released.error().code == ErrorCode::gone) return GivenBack::was_lost;
     if (!released) {
       base::log_note("could not give " + options_.key + " back: " + released.error().message +
                      (later && guard ? "; trying on in the background" : "") + "; it is free in " +

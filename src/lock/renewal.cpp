@@ -126,6 +126,10 @@ Renewal::Went Renewal::renew_once(StopPoller& poller) {
   auto renewed = client_.renew(lease_.token, terms_.ttl, one_try(), poller);
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
+    if (renewed.error().code == base::ErrorCode::gone) {
+      permit_.revoke();
+      return Went::over;
+    }
     base::log_debug("not renewed: " + renewed.error().message);
     next_ = BootClock::now() + terms_.retry_pause();
     return Went::on;

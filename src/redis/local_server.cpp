@@ -15,7 +15,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "base/fd.hpp"
 
@@ -27,34 +26,42 @@ using base::fail;
 using base::Result;
 
 constexpr auto start_limit = std::chrono::seconds(15);
+constexpr int max_starts = 3;  // by one caller: more than a directory that is removed in the midst would ask for
 constexpr std::array programs{"redis-server", "valkey-server"};
+constexpr const char* socket_name = "server.sock";
 
 bool is_ours_alone(const struct stat& st) {
   return S_ISDIR(st.st_mode) && st.st_uid == ::geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-std::string base_directory() {
-  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime != nullptr && *runtime == '/') {
-    return std::string(runtime) + "/rlock";
-  }
-  // What the login of the same user sees as XDG_RUNTIME_DIR: cron must meet it there.
-  const auto uid = std::to_string(::geteuid());
+// Whether every user may make a directory there, and nobody may replace that of another.
+bool is_shared(const char* path) {
   struct stat st{};
-  const auto run = "/run/user/" + uid;
-  if (::lstat(run.c_str(), &st) == 0 && is_ours_alone(st)) return run + "/rlock";
-  return "/tmp/rlock-" + uid;
+  return ::lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 && (st.st_mode & S_ISVTX) != 0 &&
+         (st.st_mode & S_IWOTH) != 0;
 }
+
+// Nothing of the environment, so that a login, cron and a service of one user meet: ARCHITECTURE.md has what else was
+// thought of. /run/lock is not private to a service, and no cleaner works there; where it is root's alone there is /tmp.
+std::string directory_of_user() {
+  const auto name = "/rlock-" + std::to_string(::geteuid());
+  struct stat st{};
+  if (::geteuid() == 0 && ::lstat("/run", &st) == 0 && is_ours_alone(st)) return "/run" + name;
+  return (is_shared("/run/lock") ? "/run/lock" : "/tmp") + name;
+}
+
+std::string directory_of(const std::string& socket) { return socket.substr(0, socket.rfind('/')); }
 
 // In a directory that others may write, and that is not sticky, they could put theirs in place of ours.
 Result<void> check_parent(const std::string& directory) {
-  const auto parent = directory.substr(0, directory.rfind('/'));
+  const auto parent = directory_of(directory);
   struct stat st{};
   if (::stat(parent.c_str(), &st) != 0) return base::fail_errno(ErrorCode::configuration, "local: " + parent);
-  const bool safe_owner = st.st_uid == 0 || st.st_uid == ::geteuid();
-  const bool safe_mode = (st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (st.st_mode & S_ISVTX) != 0;
-  if (safe_owner && safe_mode) return {};
+  const bool is_safe_owner = st.st_uid == 0 || st.st_uid == ::geteuid();
+  const bool is_safe_mode = (st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (st.st_mode & S_ISVTX) != 0;
+  if (is_safe_owner && is_safe_mode) return {};
   return fail(ErrorCode::configuration,
-              "local: others can write " + parent + "; set XDG_RUNTIME_DIR to a directory of your own (mode 0700)");
+              "local: others can write " + parent + "; make it root's, with mode 1777 (chmod 1777 " + parent + ")");
 }
 
 std::string find_program() {
@@ -85,8 +92,10 @@ Answer probe(const std::string& socket) {
 }
 
 // In a fresh child: become nobody's child and the server. Reports a failure as errno through `report`.
-[[noreturn]] void become_server(const std::string& program, const std::string& directory, const std::string& socket,
-                                int report) {
+//
+// Paths are relative to the directory itself: a server whose directory was removed must not touch, when it ends, the
+// socket of the next one at the same path. The server inherits the locked directory, and so holds the lock for life.
+[[noreturn]] void become_server(const std::string& program, int directory, int report) {
   ::setsid();
   if (const auto pid = ::fork(); pid != 0) ::_exit(pid < 0 ? 1 : 0);
 
@@ -96,39 +105,43 @@ Answer probe(const std::string& socket) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::umask(077);
-  (void)!::chdir(directory.c_str());
+  (void)!::fchdir(directory);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
+  // Out of the way first: either may be one of the five that are filled now.
+  directory = ::fcntl(directory, F_DUPFD_CLOEXEC, 5);
+  report = ::fcntl(report, F_DUPFD_CLOEXEC, 5);
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, 0);
   ::dup2(null, 1);
   ::dup2(null, 2);
-  const int kept = ::dup3(report, 3, O_CLOEXEC) < 0 ? report : 3;
-  ::close_range(4, ~0U, 0);
+  ::dup2(directory, 3);
+  ::dup3(report, 4, O_CLOEXEC);
+  ::close_range(5, ~0U, 0);
 
-  const auto log = directory + "/server.log";
-  const std::array<const char*, 18> argv{
-      program.c_str(), "--port",      "0",  "--unixsocket", socket.c_str(), "--unixsocketperm",
-      "700",           "--save",      "",   "--appendonly", "no",           "--maxmemory-policy",
-      "noeviction",    "--daemonize", "no", "--logfile",    log.c_str(),    nullptr};
+  const std::array<const char*, 20> argv{
+      program.c_str(), "--port",      "0",  "--unixsocket", socket_name,  "--unixsocketperm",
+      "700",           "--save",      "",   "--appendonly", "no",         "--maxmemory-policy",
+      "noeviction",    "--daemonize", "no", "--logfile",    "server.log", "--pidfile",
+      "server.pid",    nullptr};
   const std::array<const char*, 2> environment{"LC_ALL=C", nullptr};
   ::execve(program.c_str(), const_cast<char* const*>(argv.data()), const_cast<char* const*>(environment.data()));
   const int error = errno;
-  (void)!::write(kept, &error, sizeof error);
+  (void)!::write(4, &error, sizeof error);
   ::_exit(1);
 }
 
-Result<void> spawn(const std::string& program, const std::string& socket) {
+Result<void> spawn(const std::string& program, int directory) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno(ErrorCode::internal, "pipe");
   base::Fd result(ends[0]);
   base::Fd report(ends[1]);
   const auto child = ::fork();
   if (child < 0) return base::fail_errno(ErrorCode::internal, "fork");
-  if (child == 0) become_server(program, socket.substr(0, socket.rfind('/')), socket, report.get());
+  if (child == 0) become_server(program, directory, report.get());
   report.reset();
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -137,58 +150,91 @@ Result<void> spawn(const std::string& program, const std::string& socket) {
   return fail(ErrorCode::unreachable, "local: cannot start " + program + ": " + std::strerror(error));
 }
 
-}  // namespace
+enum class Start { not_our_turn, started };
 
-Result<std::string> local_socket() {
-  const auto directory = base_directory();
-  if (auto checked = check_parent(directory); !checked) return std::unexpected(checked.error());
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return base::fail_errno(ErrorCode::configuration, "local: cannot make " + directory);
+// Starts a server where none lives in the directory of `socket`. A server holds the lock of its directory from before
+// it is one until the kernel has ended it, so there is one at most, and nobody else is starting one.
+Result<Start> start_alone(const std::string& socket) {
+  const auto directory = directory_of(socket);
+  const base::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat opened{};
+  struct stat found{};
+  if (!fd || ::fstat(fd.get(), &opened) != 0 || !is_ours_alone(opened)) return Start::not_our_turn;
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return Start::not_our_turn;
+  // The lock is that of a directory that may have been removed meanwhile.
+  if (::lstat(directory.c_str(), &found) != 0 || found.st_dev != opened.st_dev || found.st_ino != opened.st_ino) {
+    return Start::not_our_turn;
   }
-  struct stat st{};
-  if (::lstat(directory.c_str(), &st) != 0 || !is_ours_alone(st)) {
-    return fail(ErrorCode::configuration, "local: " + directory +
-                                              " is not a directory that only you can write; remove it, or set "
-                                              "XDG_RUNTIME_DIR to a directory of your own (mode 0700)");
-  }
-  auto socket = directory + "/server.sock";
-  if (socket.size() >= sizeof(sockaddr_un::sun_path)) {
-    return fail(ErrorCode::configuration, "local: " + socket +
-                                              " is too long for a socket; set a shorter "
-                                              "XDG_RUNTIME_DIR");
-  }
-  return socket;
-}
-
-Result<void> start_local_server(const std::string& socket, base::Poller& poller) {
-  const auto give_up = base::BootClock::now() + start_limit;
-  const auto pause = [&] {
-    return poller.wait({}, base::BootClock::now() + std::chrono::milliseconds(5)) != base::Readiness::interrupted;
-  };
-
-  // Held by whoever starts the server until it answers; all others wait here, then find it.
-  const auto gate_path = socket + ".start";
-  base::Fd gate(::open(gate_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!gate) return base::fail_errno(ErrorCode::configuration, "local: cannot open " + gate_path);
-  while (::flock(gate.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (base::BootClock::now() >= give_up) return fail(ErrorCode::unreachable, "local: its start takes too long");
-    if (!pause()) return fail(ErrorCode::interrupted, "interrupted");
-  }
-  if (probe(socket) != Answer::nobody) return {};
-
+  if (probe(socket) != Answer::nobody) return Start::not_our_turn;
   const auto program = find_program();
   if (program.empty()) {
     return fail(ErrorCode::unreachable,
                 "local: neither redis-server nor valkey-server is installed; apt-get install redis-server");
   }
-  if (auto spawned = spawn(program, socket); !spawned) return spawned;
-  while (probe(socket) != Answer::yes) {
+  RLOCK_TRY(spawn(program, fd.get()));
+  return Start::started;
+}
+
+}  // namespace
+
+Result<std::string> local_socket() {
+  const auto directory = directory_of_user();
+  RLOCK_TRY(check_parent(directory));
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return base::fail_errno(ErrorCode::configuration, "local: cannot make " + directory);
+  }
+  struct stat st{};
+  if (::lstat(directory.c_str(), &st) != 0 || !is_ours_alone(st)) {
+    return fail(ErrorCode::configuration,
+                "local: " + directory + " is not a directory that only you can write; remove it");
+  }
+  return directory + "/" + socket_name;
+}
+
+Result<void> start_local_server(const std::string& socket, base::Poller& poller) {
+  const auto give_up = base::BootClock::now() + start_limit;
+  int starts = 0;
+  while (probe(socket) == Answer::nobody) {
     if (base::BootClock::now() >= give_up) {
-      return fail(ErrorCode::unreachable, "local: " + program + " did not come up; see server.log beside " + socket);
+      const auto pid_file = directory_of(socket) + "/server.pid";
+      return fail(ErrorCode::unreachable, "local: a server runs, but not behind " + socket +
+                                              "; end it (kill $(cat " + pid_file + ")), and its locks with it");
     }
-    if (!pause()) return fail(ErrorCode::interrupted, "interrupted");
+    RLOCK_TRY(local_socket());  // makes the directory again, should somebody have removed it
+    const auto start = RLOCK_TRY(start_alone(socket));
+    if (start == Start::started && ++starts > max_starts) {
+      return fail(ErrorCode::unreachable, "local: the server does not stay up; see server.log beside " + socket);
+    }
+    if (poller.wait({}, base::BootClock::now() + std::chrono::milliseconds(5)) == base::Readiness::interrupted) {
+      return fail(ErrorCode::interrupted, "interrupted");
+    }
   }
   return {};
+}
+
+LocalServer LocalServer::at(const std::string& socket) {
+  LocalServer server;
+  struct stat st{};
+  if (::lstat(socket.c_str(), &st) == 0) {
+    server.device_ = st.st_dev;
+    server.inode_ = st.st_ino;
+  }
+  return server;
+}
+
+void LocalServer::reached_by(int connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) pid_ = peer.pid;
+}
+
+bool LocalServer::is_behind(const std::string& socket) const {
+  struct stat st{};
+  return ::lstat(socket.c_str(), &st) == 0 && st.st_dev == device_ && st.st_ino == inode_;
+}
+
+bool LocalServer::is_gone_from(const std::string& socket) const {
+  return !is_behind(socket) || probe(socket) == Answer::nobody;
 }
 
 }  // namespace rlock::redis

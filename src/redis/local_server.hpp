@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "base/error.hpp"
@@ -7,14 +9,37 @@
 
 namespace rlock::redis {
 
-/// The socket of this user's private server: in $XDG_RUNTIME_DIR/rlock, else in /run/user/UID/rlock
-/// where that is ours, else in /tmp/rlock-UID. The directory is made (0700) when missing; one that is not
-/// ours alone to write is refused (configuration).
+/// The socket of this user's private server, in the one place that no environment changes: /run/rlock-0 for root,
+/// /run/lock/rlock-UID for others where all users may make directories in /run/lock, else /tmp/rlock-UID. The directory
+/// is made (0700) when missing; one that is not ours alone to write is refused (configuration).
 base::Result<std::string> local_socket();
 
-/// Starts a server behind `socket` unless one answers there by now; safe when many callers do so at
-/// once. It listens on that socket only, keeps nothing on disk, evicts nothing, and is nobody's child:
-/// it holds no descriptor, terminal, working directory or environment of the caller and lives on.
+/// Starts a server behind `socket`, which local_socket() returned, unless one answers there by now; safe when many
+/// callers do so at once. It listens on that socket only, keeps nothing on disk, evicts nothing, and is nobody's child:
+/// it holds no descriptor, terminal, working directory or environment of the caller and lives on. It holds its
+/// directory's BSD lock for life, which keeps a second server out, and those cleaners that respect it.
 base::Result<void> start_local_server(const std::string& socket, base::Poller& poller);
+
+/// One local server, to be told from the next one at the same path: it keeps nothing, so with it its locks are gone.
+class LocalServer {
+ public:
+  /// The server whose socket is there now. Ask before connecting: should another come in between, then what was asked
+  /// and who answered belong to no server, and it is taken for gone.
+  static LocalServer at(const std::string& socket);
+  /// A connection to it was made.
+  void reached_by(int connection);
+
+  /// Whether the path still leads to its socket, alive or dead. One stat.
+  bool is_behind(const std::string& socket) const;
+  /// Whether it is known to be reached no more: dead, or another socket in its place.
+  bool is_gone_from(const std::string& socket) const;
+
+  bool operator==(const LocalServer&) const = default;
+
+ private:
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  pid_t pid_ = 0;
+};
 
 }  // namespace rlock::redis

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/local_server.hpp"
-
 namespace rlock::redis {
 
 using base::ErrorCode;
@@ -43,16 +41,31 @@ Result<void> Session::connect(Instant until, base::Poller& poller) {
     }
     resolved_ = std::move(*addresses);
   }
-  auto connection = Connection::open(resolved_, name_, until, poller);
-  if (!connection && address_.is_local && on_demand_ == OnDemand::start &&
-      connection.error().code == ErrorCode::unreachable) {
-    if (auto started = start_local_server(address_.path, poller); !started) return started;
-    connection = Connection::open(resolved_, name_, bounded(base::never), poller);
-  }
+  auto connection = address_.is_local ? connect_local(until, poller) : Connection::open(resolved_, name_, until, poller);
   resolve_anew_ = !connection && !resolve_anew_;
   if (!connection) return std::unexpected(connection.error());
   connection_ = std::move(*connection);
   return {};
+}
+
+Result<Connection> Session::connect_local(Instant until, base::Poller& poller) {
+  const auto gone = [this] { return base::fail(ErrorCode::gone, "the " + name_ + " server is gone, and its locks are"); };
+  const bool must_be_the_same = on_demand_ == OnDemand::leave && local_;
+  auto found = LocalServer::at(address_.path);
+  auto connection = Connection::open(resolved_, name_, until, poller);
+  if (!connection && connection.error().code == ErrorCode::unreachable) {
+    if (must_be_the_same && local_->is_gone_from(address_.path)) return gone();
+    if (on_demand_ == OnDemand::start) {
+      RLOCK_TRY(start_local_server(address_.path, poller));
+      found = LocalServer::at(address_.path);
+      connection = Connection::open(resolved_, name_, bounded(base::never), poller);
+    }
+  }
+  if (!connection) return connection;
+  found.reached_by(connection->fd());
+  if (must_be_the_same && found != local_) return gone();
+  local_ = found;
+  return connection;
 }
 
 std::vector<Command> Session::greeting() const {
@@ -68,6 +81,8 @@ std::vector<Command> Session::greeting() const {
 Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
   until = bounded(until);
   std::vector<Command> greeting;
+  // Who comes now meets whatever is behind the path.
+  if (connection_ && local_ && !local_->is_behind(address_.path)) connection_.reset();
   if (!connection_) {
     if (auto connected = connect(until, poller); !connected) return connected;
     greeting = this->greeting();

@@ -8,6 +8,7 @@
 #include "base/poller.hpp"
 #include "redis/address.hpp"
 #include "redis/connection.hpp"
+#include "redis/local_server.hpp"
 
 namespace rlock::redis {
 
@@ -38,8 +39,8 @@ class Session {
   /// What was pushed up to now. Call it when fd() is readable.
   base::Result<std::vector<Reply>> pushes();
 
-  /// From here on a `local` server that is not there is not started: in the midst of a run its loss is the
-  /// loss of every lock on it.
+  /// From here on a `local` server that is not there is not started, nor is another one taken for it: in the midst of
+  /// a run its loss is the loss of every lock on it, and an error of its own (gone).
   void never_start() { on_demand_ = OnDemand::leave; }
 
   /// From here on the first commands of a connection travel in one flight with the greeting. Where that is refused they
@@ -62,6 +63,7 @@ class Session {
 
  private:
   base::Result<void> connect(base::Instant until, base::Poller& poller);
+  base::Result<Connection> connect_local(base::Instant until, base::Poller& poller);
   std::vector<Command> greeting() const;
   base::Result<void> start(std::span<const Command> greeting, std::span<const Command> commands, base::Instant until,
                            base::Poller& poller);
@@ -76,6 +78,7 @@ class Session {
   std::optional<Connection> connection_;
   std::vector<SocketAddress> resolved_;  ///< of the last connection that worked
   bool resolve_anew_ = false;
+  std::optional<LocalServer> local_;  ///< of the last connection that worked, where it is `local`
   std::vector<Reply> pushes_;
   base::Instant sent_at_{};
 };
