@@ -127,7 +127,7 @@ Renewal::Went Renewal::renew_once(StopPoller& poller) {
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
     if (renewed.error().code == base::ErrorCode::gone) {
-      permit_.revoke();
+      permit_.revoke(base::Permit::Loss::gone);
       return Went::over;
     }
     base::log_debug("not renewed: " + renewed.error().message);

@@ -42,7 +42,8 @@ bool is_shared(const char* path) {
 }
 
 // Nothing of the environment, so that a login, cron and a service of one user meet: ARCHITECTURE.md has what else was
-// thought of. /run/lock is not private to a service, and no cleaner works there; where it is root's alone there is /tmp.
+// thought of. /run/lock is not private to a service, and no cleaner works there; where it is root's alone there is
+// /tmp.
 std::string directory_of_user() {
   const auto name = "/rlock-" + std::to_string(::geteuid());
   struct stat st{};
@@ -197,8 +198,8 @@ Result<void> start_local_server(const std::string& socket, base::Poller& poller)
   while (probe(socket) == Answer::nobody) {
     if (base::BootClock::now() >= give_up) {
       const auto pid_file = directory_of(socket) + "/server.pid";
-      return fail(ErrorCode::unreachable, "local: a server runs, but not behind " + socket +
-                                              "; end it (kill $(cat " + pid_file + ")), and its locks with it");
+      return fail(ErrorCode::unreachable, "local: a server runs, but not behind " + socket + "; end it (kill $(cat " +
+                                              pid_file + ")), and its locks with it");
     }
     RLOCK_TRY(local_socket());  // makes the directory again, should somebody have removed it
     const auto start = RLOCK_TRY(start_alone(socket));

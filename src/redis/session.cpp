@@ -41,7 +41,8 @@ Result<void> Session::connect(Instant until, base::Poller& poller) {
     }
     resolved_ = std::move(*addresses);
   }
-  auto connection = address_.is_local ? connect_local(until, poller) : Connection::open(resolved_, name_, until, poller);
+  auto connection =
+      address_.is_local ? connect_local(until, poller) : Connection::open(resolved_, name_, until, poller);
   resolve_anew_ = !connection && !resolve_anew_;
   if (!connection) return std::unexpected(connection.error());
   connection_ = std::move(*connection);
@@ -49,7 +50,9 @@ Result<void> Session::connect(Instant until, base::Poller& poller) {
 }
 
 Result<Connection> Session::connect_local(Instant until, base::Poller& poller) {
-  const auto gone = [this] { return base::fail(ErrorCode::gone, "the " + name_ + " server is gone, and its locks are"); };
+  const auto gone = [this] {
+    return base::fail(ErrorCode::gone, "the " + name_ + " server is gone, and its locks are");
+  };
   const bool must_be_the_same = on_demand_ == OnDemand::leave && local_;
   auto found = LocalServer::at(address_.path);
   auto connection = Connection::open(resolved_, name_, until, poller);
