@@ -10,7 +10,8 @@ setup() {
   # shellcheck disable=SC2016 # for the inner shell
   unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /run && mkdir -m 1777 /run/lock && touch "$1" && exec sleep 600' \
     sh "$PWD/mounted" 3>&- &
-  mounts=/proc/$!/ns/mnt
+  holder=$!
+  mounts=/proc/$holder/ns/mnt
   until_true 10 test -e mounted
   mkdir bin
   printf '#!/bin/sh\nexec %s --mount=%s --wdns="$PWD" %s "$@"\n' "$(command -v nsenter)" "$mounts" "$RLOCK" >bin/rlock
@@ -23,7 +24,7 @@ setup() {
 
 teardown() {
   local pid
-  for pid in $([ -z "${mounts-}" ] || servers); do
+  for pid in $([ -z "${holder-}" ] || servers); do
     kill -KILL "$pid" || true
     until_true 10 is_gone "$pid"
   done
@@ -35,15 +36,7 @@ inside() { nsenter --mount="$mounts" --wdns=/ "$@"; }
 redis() { inside redis-cli -s "$sock" "$@"; }
 
 # Every server of this test.
-servers() {
-  local process ours
-  ours=$(readlink "$mounts")
-  for process in /proc/[0-9]*; do
-    [[ $(readlink "$process/ns/mnt" 2>/dev/null) = "$ours" ]] || continue
-    [[ $(cat "$process/comm" 2>/dev/null) = @(redis|valkey)-server ]] && echo "${process#/proc/}"
-  done
-  return 0
-}
+servers() { pgrep -x '(redis|valkey)-server' --ns "$holder" --nslist mnt || true; }
 one_server() { [ "$(servers | wc -l)" = 1 ]; }
 no_server() { [ -z "$(servers)" ]; }
 
