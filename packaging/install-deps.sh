@@ -16,7 +16,7 @@ hiredis_minimum=1.2.0
 # The first Debian release whose hiredis is new enough; Debian 12 builds from its source package.
 hiredis_suite=trixie
 
-build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev)
+build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev libc-ares-dev)
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
@@ -72,6 +72,7 @@ check_elsewhere() {
     done
     need CLI11 compiles CLI/CLI.hpp
     need nlohmann-json compiles nlohmann/json.hpp
+    need 'c-ares >= 1.18' pkg-config --exists 'libcares >= 1.18'
     need OpenSSL pkg-config --exists openssl
     need "hiredis >= $hiredis_minimum with TLS" hiredis_there
     need 'redis-server or valkey-server' command -v redis-server valkey-server

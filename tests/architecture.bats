@@ -31,6 +31,7 @@ only() {
   rooms() { grep -rlE "^#include <$1/" "$src" | sed "s,^$src/,,; s,/[^/]*$,," | sort -u; }
   [ "$(rooms hiredis)" = redis ]
   [ "$(rooms CLI)" = cli ]
+  [ "$(grep -rl '<ares.h>' "$src")" = "$src/redis/dns.cpp" ]
   [ "$(rooms nlohmann)" = commands ]
   [ "$(grep -rl 'nlohmann/' "$src")" = "$src/commands/output.cpp" ]
 }

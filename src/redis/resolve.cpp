@@ -1,109 +1,65 @@
 #include "redis/resolve.hpp"
 
-#include <netdb.h>
-#include <sys/eventfd.h>
+#include <arpa/inet.h>
+#include <net/if.h>
 #include <sys/un.h>
 
-#include <atomic>
-#include <csignal>
-#include <cstring>
-#include <memory>
-#include <thread>
-
-#include "base/fd.hpp"
+#include "redis/dns.hpp"
+#include "redis/getent.hpp"
 
 namespace rlock::redis {
 namespace {
 
-using base::ErrorCode;
-using base::fail;
 using Addresses = std::vector<SocketAddress>;
 
-void append(const addrinfo* list, Addresses& result) {
-  for (; list != nullptr; list = list->ai_next) {
-    auto& address = result.emplace_back();
-    std::memcpy(&address.storage, list->ai_addr, list->ai_addrlen);
-    address.size = list->ai_addrlen;
-  }
-}
-
-// Appends to result; returns what getaddrinfo returns.
-int look_up(const std::string& host, std::uint16_t port, int flags, Addresses& result) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (status == 0) {
-    append(list, result);
-    ::freeaddrinfo(list);
-  }
-  return status;
-}
-
-// Shared with the thread that looks a name up, which may outlive the wait for it.
-struct Lookup {
-  std::string host;
-  std::uint16_t port = 0;
-  int status = 0;
-  Addresses addresses;
-  std::atomic<bool> done = false;
-  base::Fd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-};
-
-void start(const std::shared_ptr<Lookup>& lookup) {
-  // Signals belong to the main thread; a thread inherits the mask of the one that makes it.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([lookup] {
-    lookup->status = look_up(lookup->host, lookup->port, 0, lookup->addresses);
-    lookup->done = true;
-    const std::uint64_t one = 1;
-    (void)!::write(lookup->wake.get(), &one, sizeof one);
-  }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+SocketAddress unix_address(const std::string& path) {
+  SocketAddress result;
+  auto* un = reinterpret_cast<sockaddr_un*>(&result.storage);
+  un->sun_family = AF_UNIX;
+  path.copy(un->sun_path, sizeof un->sun_path - 1);
+  result.size = sizeof *un;
+  return result;
 }
 
 }  // namespace
 
+void SocketAddress::set_port(std::uint16_t port) {
+  // At the same place in both.
+  reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
+}
+
+std::optional<SocketAddress> numeric_address(const std::string& text, std::uint16_t port) {
+  SocketAddress result;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&result.storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&result.storage);
+  const auto percent = text.find('%');
+  if (::inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    result.size = sizeof *v4;
+  } else if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    if (percent != std::string::npos) v6->sin6_scope_id = ::if_nametoindex(text.c_str() + percent + 1);
+    result.size = sizeof *v6;
+  } else {
+    return std::nullopt;
+  }
+  result.set_port(port);
+  return result;
+}
+
 base::Result<Addresses> resolve(const Address& address, base::Instant until, base::Poller& poller) {
-  if (address.transport == Transport::unix_socket) {
-    SocketAddress result;
-    auto* un = reinterpret_cast<sockaddr_un*>(&result.storage);
-    un->sun_family = AF_UNIX;
-    address.path.copy(un->sun_path, sizeof un->sun_path - 1);
-    result.size = sizeof *un;
-    return Addresses{result};
-  }
-
-  Addresses numeric;
+  if (address.transport == Transport::unix_socket) return Addresses{unix_address(address.path)};
   if (address.host == "localhost") {  // always the loopback, which nobody need be asked for (RFC 6761)
-    look_up("127.0.0.1", address.port, AI_NUMERICHOST, numeric);
-    look_up("::1", address.port, AI_NUMERICHOST, numeric);
-    return numeric;
+    return Addresses{*numeric_address("127.0.0.1", address.port), *numeric_address("::1", address.port)};
   }
-  if (look_up(address.host, address.port, AI_NUMERICHOST, numeric) == 0) return numeric;
+  if (const auto numeric = numeric_address(address.host, address.port)) return Addresses{*numeric};
 
-  auto lookup = std::make_shared<Lookup>();
-  lookup->host = address.host;
-  lookup->port = address.port;
-  start(lookup);
-  pollfd done{lookup->wake.get(), POLLIN, 0};
-  switch (poller.wait({&done, 1}, until)) {
-    case base::Readiness::interrupted:
-      return fail(ErrorCode::interrupted, "interrupted");
-    case base::Readiness::timed_out:
-      return fail(ErrorCode::unreachable, "no answer from the resolver for " + address.host);
-    case base::Readiness::ready:
-      break;
-  }
-  lookup->done.wait(false);  // set before the wake-up; reading it makes what the thread wrote ours
-  if (lookup->status != 0) {
-    return fail(ErrorCode::unreachable, "cannot resolve " + address.host + ": " + ::gai_strerror(lookup->status));
-  }
-  return lookup->addresses;
+  // A silent DNS server leaves time for the others that may know a name.
+  const bool has_more = knows_more_than_dns();
+  const auto now = base::BootClock::now();
+  auto found = ask_dns(address.host, address.port, has_more ? now + (until - now) / 2 : until, poller);
+  if (found || !has_more || found.error().code == base::ErrorCode::interrupted) return found;
+  return ask_getent(address.host, address.port, until, poller);
 }
 
 }  // namespace rlock::redis

@@ -1,0 +1,161 @@
+#include "redis/getent.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "base/fd.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::size_t max_output = 64U << 10U;  // bytes
+
+// A child by its pidfd. The supervisor reaps any child, this one too: from then on it is nobody's, and waiting for it
+// fails with ECHILD, while its pid may be somebody else's.
+class Child {
+ public:
+  explicit Child(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+    // Reaped before the descriptor was there, that one may be of another process.
+    if (!is_ours()) fd_.reset();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (!fd_) return;
+    ::syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0);
+    siginfo_t ended{};
+    while (::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &ended, WEXITED) != 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  bool is_ours() const {
+    siginfo_t info{};
+    return ::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+
+  base::Fd fd_;
+};
+
+// What posix_spawn is told, freed with it.
+struct Attributes {
+  Attributes() {
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&signals);
+  }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  ~Attributes() {
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&signals);
+  }
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t signals{};
+};
+
+// Returns 0, or what went wrong as errno says it.
+int spawn(const std::string& host, int output, pid_t& pid) {
+  Attributes how;
+  ::posix_spawn_file_actions_addopen(&how.files, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&how.files, output, 1);
+  ::posix_spawn_file_actions_adddup2(&how.files, 0, 2);
+  ::posix_spawn_file_actions_addclosefrom_np(&how.files, 3);
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&how.signals, &none);
+  ::posix_spawnattr_setsigdefault(&how.signals, &all);
+  ::posix_spawnattr_setflags(&how.signals, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string name = host;
+  std::array<char, 7> program{"getent"};
+  std::array<char, 7> database{"ahosts"};
+  std::array<char*, 4> argv{program.data(), database.data(), name.data(), nullptr};
+  std::array<char, 19> path{"PATH=/usr/bin:/bin"};
+  std::array<char*, 2> environment{path.data(), nullptr};
+  return ::posix_spawnp(&pid, program.data(), &how.files, &how.signals, argv.data(), environment.data());
+}
+
+// "192.0.2.1       STREAM host", and again for each other type of socket.
+std::vector<SocketAddress> read_addresses(const std::string& text, std::uint16_t port) {
+  std::vector<SocketAddress> addresses;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string number;
+    std::string type;
+    if (!(words >> number >> type) || type != "STREAM") continue;
+    if (const auto address = numeric_address(number, port)) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+}  // namespace
+
+bool knows_more_than_dns() {
+  std::ifstream file("/etc/nsswitch.conf");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string word;
+    if (!(words >> word) || word != "hosts:") continue;
+    while (words >> word) {
+      const bool is_action = word.find_first_of("[]=") != std::string::npos;
+      if (!is_action && word != "files" && word != "dns") return true;
+    }
+  }
+  return false;
+}
+
+base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Instant until,
+                                                    base::Poller& poller) {
+  const auto unknown = [&](const std::string& why) {
+    return fail(ErrorCode::unreachable, "cannot resolve " + host + ": " + why);
+  };
+  if (host.starts_with('-')) return unknown("not a name");
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return base::fail_errno(ErrorCode::internal, "pipe");
+  const base::Fd output(ends[0]);
+  base::Fd theirs(ends[1]);
+  pid_t pid = 0;
+  if (const int error = spawn(host, theirs.get(), pid); error != 0) {
+    errno = error;
+    return base::fail_errno(ErrorCode::unreachable, "cannot resolve " + host + ": getent");
+  }
+  const Child child(pid);
+  theirs.reset();
+
+  std::string text;
+  while (text.size() < max_output) {
+    pollfd readable{output.get(), POLLIN, 0};
+    switch (poller.wait({&readable, 1}, until)) {
+      case base::Readiness::interrupted:
+        return fail(ErrorCode::interrupted, "interrupted");
+      case base::Readiness::timed_out:
+        return fail(ErrorCode::unreachable, "no answer from the resolver for " + host);
+      case base::Readiness::ready:
+        break;
+    }
+    std::array<char, 4096> part{};
+    const auto n = ::read(output.get(), part.data(), part.size());
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(n));
+  }
+  auto addresses = read_addresses(text, port);
+  if (addresses.empty()) return unknown("nobody knows the name");
+  return addresses;
+}
+
+}  // namespace rlock::redis
