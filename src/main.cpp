@@ -9,12 +9,10 @@
 #include "base/title.hpp"
 #include "cli/parse.hpp"
 #include "commands/common.hpp"
-#include "commands/verbs.hpp"
 
 namespace {
 
 using rlock::commands::Options;
-using rlock::commands::Verb;
 
 // A caller may have closed 0, 1 or 2. A socket of ours must not take their place; what does is closed
 // again on exec, so that the command finds them closed too. It can be used for nothing, as a closed one.
@@ -25,28 +23,13 @@ void occupy_standard_descriptors() {
   }
 }
 
-int dispatch(const Options& options) {
-  switch (options.verb) {
-    case Verb::run:
-      return rlock::commands::run(options);
-    case Verb::acquire:
-      return rlock::commands::acquire(options);
-    case Verb::renew:
-      return rlock::commands::renew(options);
-    case Verb::release:
-      return rlock::commands::release(options);
-    case Verb::status:
-      return rlock::commands::status(options);
-  }
-  return rlock::base::exit_internal;
-}
-
 int parse_and_dispatch(std::span<char*> arguments, Options& options) {
   try {
-    if (const auto finished = rlock::cli::parse(arguments, options)) return *finished;
+    const auto parsed = rlock::cli::parse(arguments, options);
+    if (const auto* finished = std::get_if<rlock::cli::Finished>(&parsed)) return finished->exit_status;
     if (options.verbose) rlock::base::set_log_level(rlock::base::LogLevel::debug);
     if (options.quiet) rlock::base::set_log_level(rlock::base::LogLevel::error);
-    return dispatch(options);
+    return std::get<rlock::cli::Handler>(parsed)(options);
   } catch (const std::exception& error) {
     rlock::base::log_error(error.what());
     return rlock::base::exit_internal;

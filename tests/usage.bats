@@ -281,6 +281,57 @@ verbs=(run acquire renew release status)
   nobody_called
 }
 
+@test "help is at most 80 columns wide, names defaults and variables, and has examples" {
+  local verb
+  for verb in '' "${verbs[@]}"; do
+    # shellcheck disable=SC2086 # none for the overview
+    rlock help $verb >help
+    rlock $verb --help | diff - help
+    [ "$(wc -L <help)" -le 80 ]
+    [ -z "$verb" ] || grep -A9 '^Examples:' help | grep -q "rlock $verb"
+  done
+  rlock run --help >help
+  grep -A1 -- '--ttl D' help | grep -q 'default 30s; RLOCK_TTL'
+  expect_error 64 "'lock'" rlock help lock
+  nobody_called
+}
+
+@test "a mistyped verb or option gets the nearest one suggested" {
+  wrong 'did you mean acquire?' aquire "$key"
+  wrong 'did you mean status?' statsu
+  wrong 'did you mean --ttl?' run --tll 5s "$key" -- true
+  wrong 'did you mean --nonblock?' acquire --non-block "$key"
+  wrong 'did you mean --server?' --sever "$url" status
+  wrong 'it is one of run' acquire --signal INT "$key"
+  wrong "'--xyzzy' is not an option of rlock acquire; see" acquire --xyzzy "$key"
+}
+
+@test "a bad value says where it comes from" {
+  printf 'prefix = team:\n[run]\nwait = 1s\n  ttl = soon\n' >conf
+  expect_error 78 "conf line 4" rlock run --config conf "$key" -- true
+  RLOCK_TTL=soon wrong "RLOCK_TTL in the environment" run "$key" -- true
+  wrong "--ttl: 'soon' is not a duration; write 500ms, 30s, 5m or 1h30m; see rlock run --help" run -t soon "$key" -- true
+  printf 'tll = 5s\n' >conf
+  expect_error 78 "conf line 1: 'tll' is not an option" rlock run --config conf "$key" -- true
+}
+
+@test "an option twice, or one with an empty value that would swallow the next word" {
+  wrong '--ttl is given twice' run -t 5s --ttl 6s "$key" -- true
+  wrong '--server is given twice' --server "$url" run --server "$url" "$key" -- true
+  wrong '--prefix' run --prefix= "$key" true
+}
+
+@test "KEY of renew and release comes from RLOCK_KEY where it is missing" {
+  wrong 'or set RLOCK_KEY' renew
+  wrong 'or set RLOCK_KEY' release
+  RLOCK_KEY=$key wrong 'KEY is missing' acquire
+  RLOCK_TOKEN=$(rlock acquire "$key")
+  export RLOCK_KEY=$key RLOCK_TOKEN
+  expect 0 rlock renew
+  expect 0 rlock release
+  is_free
+}
+
 @test "help that cannot be written is an error" {
   expect 70 sh -c 'rlock --help >/dev/full'
   expect 70 sh -c 'rlock run --help >/dev/full'

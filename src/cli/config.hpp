@@ -2,10 +2,9 @@
 
 #include <istream>
 #include <string>
-#include <string_view>
 
 #include "base/error.hpp"
-#include "cli/tree.hpp"
+#include "cli/settings.hpp"
 
 namespace rlock::cli {
 
@@ -14,9 +13,10 @@ namespace rlock::cli {
 /// long option names without dashes, at the top for every verb or in a section [VERB]. Options of other
 /// verbs are passed over; what is no option of rlock at all is an error (configuration), as are values
 /// that the command line would not take.
-base::Result<void> read_configuration(Tree& tree, std::string_view verb);
+base::Result<void> read_configuration(Settings& settings, const VerbRow& verb);
 
 /// The same from one file, already open; `path` stands in messages.
-base::Result<void> read_configuration(Tree& tree, std::string_view verb, std::istream& stream, const std::string& path);
+base::Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::istream& stream,
+                                      const std::string& path);
 
 }  // namespace rlock::cli

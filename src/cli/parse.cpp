@@ -1,121 +1,39 @@
 #include "cli/parse.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "cli/command_line.hpp"
 #include "cli/config.hpp"
-#include "cli/tree.hpp"
+#include "cli/help.hpp"
+#include "commands/common.hpp"
 #include "version.hpp"
 
 namespace rlock::cli {
 
+using base::ErrorCode;
+using base::fail;
+using base::Result;
 using commands::Options;
-using commands::Verb;
 
 namespace {
 
-const VerbRow* find_verb(std::string_view name) {
-  const auto* row = std::ranges::find(verb_table, name, &VerbRow::name);
-  return row == verb_table.end() ? nullptr : row;
+Finished printed(std::string_view text) {
+  if (commands::print(text)) return {base::exit_success};
+  base::log_error("cannot write to standard output");
+  return {base::exit_internal};
 }
 
-// Walks the arguments as far as they are rlock's own, past options and their values, from one bare word
-// to the next. CLI11 gets only what lies before the second word of `run`: it must not see COMMAND, whose
-// options it would take for ours and whose "[1,2]" it would split.
-class Walk {
- public:
-  explicit Walk(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
-
-  // Index of the next bare word, as app knows the options before it; nullopt at the end.
-  std::optional<std::size_t> next_word(CLI::App& app) {
-    while (at_ < arguments_.size()) {
-      const auto& argument = arguments_[at_];
-      if (only_words_ || argument.size() < 2 || argument.front() != '-') return at_++;
-      ++at_;
-      if (argument == "--") {
-        only_words_ = true;
-      } else if (takes_next(app, argument)) {
-        ++at_;
-      }
-    }
-    return std::nullopt;
-  }
-
-  // What excludes an option of the command line must not come from the environment: the line is nearer.
-  void overrule_environment() {
-    for (auto* option : met_) {
-      for (auto* other : option->get_excludes()) {
-        if (std::ranges::find(met_, other) == met_.end()) other->envname("");
-      }
-    }
-  }
-
-  std::vector<std::string> arguments_;
-
- private:
-  // Whether `argument` is an option of app whose value is the next argument.
-  bool takes_next(CLI::App& app, std::string_view argument) {
-    const auto wants_value = [&](const std::string& name) {
-      auto* option = app.get_option_no_throw(name);
-      if (option != nullptr) met_.push_back(option);
-      return option != nullptr && option->get_items_expected_max() > 0;
-    };
-    if (argument.starts_with("--")) {
-      const auto equals = argument.find('=');
-      return wants_value(std::string(argument.substr(0, equals))) && equals == std::string_view::npos;
-    }
-    // A cluster of short flags: the first one that wants a value has the rest for it, or the next argument.
-    for (std::size_t i = 1; i < argument.size(); ++i) {
-      if (wants_value("-" + std::string(1, argument[i]))) return i + 1 == argument.size();
-    }
-    return false;
-  }
-
-  std::vector<CLI::Option*> met_;
-  std::size_t at_ = 0;
-  bool only_words_ = false;
-};
-
-std::string footer() {
-  std::string text = "Exit status:\n";
-  for (const auto& row : base::exit_table) {
-    text += "  " + std::string(row.status) + std::string(12 - row.status.size(), ' ') + std::string(row.when) + "\n";
-  }
-  return text;
-}
-
-class HelpFormatter : public CLI::Formatter {
- public:
-  explicit HelpFormatter(std::string usage) : usage_(std::move(usage)) { column_width(32); }
-  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: rlock " + usage_ + "\n"; }
-
- private:
-  std::string usage_;
-};
-
-int print_overview() {
-  std::cout << "rlock: hold a lock on a Redis or Valkey server while a command runs\n\nUsage:\n";
-  for (const auto& row : verb_table) {
-    std::cout << "  rlock " << row.usage << std::string(44 - row.usage.size(), ' ') << row.help << "\n";
-  }
-  std::cout << "\nrlock VERB --help tells the options of each. rlock --version prints the version.\n\n" << footer();
-  return std::cout.flush() ? base::exit_success : base::exit_internal;
-}
-
-int print_help(CLI::App& app, const VerbRow& verb) {
-  app.formatter(std::make_shared<HelpFormatter>(std::string(verb.usage)));
-  app.description(std::string(verb.help));
-  app.footer(footer());
-  std::cout << app.help();
-  return std::cout.flush() ? base::exit_success : base::exit_internal;
+Finished failed(const base::Error& error) {
+  base::log_error(error.message);
+  return {base::exit_status_of(error.code)};
 }
 
 // Credentials of a URL must not stay in /proc/PID/cmdline, where every user can read them.
@@ -125,85 +43,103 @@ void hide_credentials(char* argument) {
   if (scheme != nullptr && at > scheme) std::fill(scheme + 3, at, '*');
 }
 
-int usage_error(const std::string& message) {
-  base::log_error(message);
-  return base::exit_usage;
+std::unexpected<base::Error> unknown_verb(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const auto& verb : verb_table()) names.push_back(verb.name);
+  const auto near = nearest(word, names);
+  std::string message = "'" + word + "' is not a verb of rlock: ";
+  for (const auto name : names) message += std::string(name) + (name == names.back() ? "" : ", ");
+  if (!near.empty()) message += "; did you mean " + std::string(near) + "?";
+  return fail(ErrorCode::usage, message + "; see rlock --help");
 }
 
-// What stands for the format before the options are parsed, and where that fails.
+// Stands for the format until the options are parsed, and where that fails. A mistyped one counts too.
 bool wants_export(std::span<const std::string> own_words) {
-  const auto end = std::ranges::find(own_words, "--");
-  return std::find(own_words.begin(), end, "--export") != end;
+  constexpr std::array<std::string_view, 1> name{"export"};
+  return std::ranges::any_of(own_words, [&](std::string_view word) {
+    return word.starts_with("--") && !nearest(word.substr(2), name).empty();
+  });
 }
+
+Finished help(std::span<const std::string> words) {
+  if (words.empty()) return printed(overview());
+  const auto* verb = find_verb(words.front());
+  return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb));
+}
+
+Result<void> take_words(Options& options, const VerbRow& verb, std::vector<std::string>& words) {
+  const bool key_may_come_from_environment = verb.words == Words::key_token;
+  if (!words.empty()) {
+    options.key = words[0];
+    if (options.key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
+  } else if (const char* key = std::getenv("RLOCK_KEY"); key_may_come_from_environment && key != nullptr) {
+    options.key = key;
+  }
+  if (options.key.empty() && verb.words != Words::optional_key) {
+    return fail(ErrorCode::usage, std::string("KEY is missing; name the lock") +
+                                      (key_may_come_from_environment ? ", or set RLOCK_KEY" : ""));
+  }
+  if (verb.words == Words::key_token && words.size() > 1) options.token = words[1];
+  if (verb.words != Words::key_command) return {};
+
+  auto command = words.begin() + 1;
+  if (command != words.end() && *command == "--") {
+    ++command;
+  } else if (command != words.end() && command->size() > 1 && command->starts_with('-')) {
+    return fail(ErrorCode::usage, "'" + *command + "' stands behind KEY; options go before KEY, a COMMAND behind --");
+  }
+  options.command.assign(std::move_iterator(command), std::move_iterator(words.end()));
+  if (options.command.empty()) return fail(ErrorCode::usage, "COMMAND is missing");
+  return {};
+}
+
+constexpr std::size_t max_words(Words words) { return words == Words::key_token ? 2 : 1; }
 
 }  // namespace
 
-std::optional<int> parse(std::span<char*> arguments, Options& options) {
-  Walk walk({arguments.begin(), arguments.end()});
-  Tree tree(options, walk.arguments_);
-  auto& app = tree.app();
-  const auto verb_at = walk.next_word(app);
-  auto& words = walk.arguments_;
-  if (!verb_at) {
-    const auto has = [&](std::string_view a, std::string_view b) {
-      return std::ranges::any_of(words, [&](const auto& word) { return word == a || word == b; });
-    };
-    if (has("-h", "--help")) return print_overview();
-    if (has("-V", "--version")) {
-      std::cout << "rlock " << version << "\n";
-      return std::cout.flush() ? base::exit_success : base::exit_internal;
-    }
-    return usage_error("no verb; use rlock run KEY COMMAND, or see rlock --help");
-  }
-  const auto* verb = find_verb(words[*verb_at]);
-  if ((verb == nullptr || verb->verb == Verb::acquire) && wants_export(words)) options.format = commands::Format::shell;
-  if (verb == nullptr) {
-    return usage_error("'" + words[*verb_at] +
-                       "' is no verb of rlock: run, acquire, renew, release, status; see rlock --help");
-  }
-  options.verb = verb->verb;
-  tree.add_verb(verb->verb);
+std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& options) {
+  const std::vector<std::string> all(arguments.begin(), arguments.end());
+  Settings settings(options);
 
-  auto end = words.size();
-  if (verb->verb == Verb::run) {
-    if (const auto key_at = walk.next_word(app)) {
-      end = *key_at + 1;
-      auto rest = end;
-      if (rest < words.size() && words[rest] == "--") ++rest;
-      options.command.assign(words.begin() + static_cast<long>(rest), words.end());
-    }
-  } else {
-    while (walk.next_word(app)) {
-    }
+  auto parsed = parse_up_to_word(settings, every_verb, "every verb; name the verb first", all);
+  if (!parsed) {
+    if (wants_export(all)) options.format = commands::Format::shell;
+    return failed(parsed.error());
   }
-  std::for_each(arguments.begin(), arguments.begin() + static_cast<long>(end), hide_credentials);
-  // CLI11 wants the last argument first.
-  std::vector<std::string> own;
-  for (auto i = end; i-- > 0;) {
-    if (i != *verb_at) own.push_back(words[i]);
+  auto& words = parsed->words;
+  if (words.empty()) {
+    if (parsed->wants_help) return printed(overview());
+    if (parsed->wants_version) return printed("rlock " + std::string(version) + "\n");
+    return failed({ErrorCode::usage, "no verb; use rlock run KEY COMMAND, or see rlock --help"});
   }
-  const std::string see = "; see rlock " + std::string(verb->name) + " --help";
-  walk.overrule_environment();
-  try {
-    app.parse(own);
-  } catch (const CLI::CallForHelp&) {
-    return print_help(app, *verb);
-  } catch (const CLI::ParseError& error) {
-    std::string message = error.what();
-    message.erase(std::min(message.find('\n'), message.size()));
-    return usage_error(message + see);
-  }
-  if (auto configured = read_configuration(tree, verb->name); !configured) {
-    base::log_error(configured.error().message);
-    return base::exit_status_of(configured.error().code);
-  }
-  if (options.key.empty() && app.get_option("KEY")->count() > 0) return usage_error("KEY is empty; name the lock");
-  if (options.key.empty() && (verb->verb == Verb::renew || verb->verb == Verb::release)) {
-    if (const char* key = std::getenv("RLOCK_KEY")) options.key = key;
-    if (options.key.empty()) return usage_error("KEY is missing; name the lock, or set RLOCK_KEY" + see);
-  }
-  if (verb->verb == Verb::run && options.command.empty()) return usage_error("COMMAND is missing" + see);
-  return std::nullopt;
+  const auto* verb = find_verb(words.front());
+  const auto behind_verb = std::span(all).last(words.size() - 1);
+  if (verb == nullptr && words.front() == "help") return help(behind_verb);
+  const bool exports = (verb == nullptr || verb->bit == acquire) && wants_export(all);
+  if (exports) options.format = commands::Format::shell;
+  if (verb == nullptr) return failed(unknown_verb(words.front()).error());
+  const auto name = "rlock " + std::string(verb->name);
+  const auto refused = [&](base::Error error) {
+    if (exports) options.format = commands::Format::shell;
+    if (error.code == ErrorCode::usage) error.message += "; see " + name + " --help";
+    return failed(error);
+  };
+
+  const bool wants_help = parsed->wants_help;
+  parsed = verb->words == Words::key_command
+               ? parse_up_to_word(settings, verb->bit, name, behind_verb)
+               : parse_all(settings, verb->bit, name, behind_verb, max_words(verb->words));
+  // What is left of `run` is its KEY and COMMAND, which is not ours to change.
+  const auto not_ours = parsed && verb->words == Words::key_command ? parsed->words.size() : 0;
+  std::ranges::for_each(arguments.first(arguments.size() - not_ours), hide_credentials);
+  if (!parsed) return refused(parsed.error());
+  if (wants_help || parsed->wants_help) return printed(help_of(*verb));
+
+  if (auto taken = take_words(options, *verb, parsed->words); !taken) return refused(taken.error());
+  if (auto read = settings.read_environment(*verb); !read) return refused(read.error());
+  if (auto read = read_configuration(settings, *verb); !read) return refused(read.error());
+  settings.set_defaults();
+  return verb->handler;
 }
 
 }  // namespace rlock::cli

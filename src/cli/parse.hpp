@@ -1,16 +1,23 @@
 #pragma once
 
-#include <optional>
 #include <span>
+#include <variant>
 
 #include "commands/options.hpp"
 
 namespace rlock::cli {
 
-/// Reads the command line (without the program's name), the environment and the configuration files, in
-/// this order of precedence, into `options`. Overwrites credentials in `arguments`, so that they leave the process
-/// list. Returns an exit status where nothing is left to do: help was printed, or an error was said. The format in
-/// `options` is good then too.
-std::optional<int> parse(std::span<char*> arguments, commands::Options& options);
+/// Nothing is left to do: help was printed, or an error was said.
+struct Finished {
+  int exit_status;
+};
+
+/// What a verb does, to be called with the options.
+using Handler = int (*)(const commands::Options&);
+
+/// Reads the command line (without the program's name), the environment and the configuration files, in this order of
+/// precedence, into `options`, whose format is good when it fails too. Overwrites credentials in `arguments`, so that
+/// they leave the process list.
+std::variant<Handler, Finished> parse(std::span<char*> arguments, commands::Options& options);
 
 }  // namespace rlock::cli

@@ -52,13 +52,18 @@ Result<std::string> read_password_file(const std::string& path) {
 
 }  // namespace
 
-Result<void> check_key(const std::string& key) {
+Result<void> check_key(const Options& options) {
+  const auto& key = options.key;
   if (key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
   if (key.size() > longest_key) {
     return fail(ErrorCode::usage, "KEY has " + std::to_string(key.size()) + " bytes; at most " +
                                       std::to_string(longest_key) + " make a key");
   }
   if (base::has_control(key)) return fail(ErrorCode::usage, "KEY has a control character in it; leave it out");
+  if (lock::is_side_key(options.prefix + key)) {
+    return fail(ErrorCode::usage,
+                "KEY " + key + " would be the name of what rlock keeps beside another lock; choose another");
+  }
   return {};
 }
 
@@ -80,11 +85,7 @@ Result<redis::Address> server_address(const Options& options) {
 }
 
 Result<lock::Client> make_client(const Options& options) {
-  if (auto checked = check_key(options.key); !checked) return std::unexpected(checked.error());
-  if (lock::is_side_key(options.prefix + options.key)) {
-    return fail(ErrorCode::usage,
-                "KEY " + options.key + " would be the name of what rlock keeps beside another lock; choose another");
-  }
+  if (auto checked = check_key(options); !checked) return std::unexpected(checked.error());
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());
   return lock::Client(redis::Session(std::move(*address), options.connect_timeout, redis::OnDemand::start),

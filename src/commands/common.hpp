@@ -14,7 +14,7 @@ namespace rlock::commands {
 base::Result<redis::Address> server_address(const Options& options);
 
 /// Whether KEY can name a lock; fails with usage.
-base::Result<void> check_key(const std::string& key);
+base::Result<void> check_key(const Options& options);
 
 /// A client for the lock options.key, not connected yet. Checks the key too.
 base::Result<lock::Client> make_client(const Options& options);

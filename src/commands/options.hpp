@@ -1,6 +1,5 @@
 #pragma once
 
-#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,14 +8,12 @@
 
 namespace rlock::commands {
 
-enum class Verb { run, acquire, renew, release, status };
 enum class OnLost { kill, warn };
 enum class Format { text, json, shell };
 
 /// What a command line, its environment and the configuration files come to. The meaning and default of
-/// each field stand with its option in src/cli.
+/// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
 struct Options {
-  Verb verb = Verb::run;
   std::string key;                   ///< empty: status of all
   std::string token;                 ///< renew, release; "-" reads standard input
   std::vector<std::string> command;  ///< run
@@ -24,15 +21,15 @@ struct Options {
   std::vector<std::string> servers;  ///< empty: nothing was configured
   bool server_is_from_file = false;
   std::string config_file;  ///< empty: the default ones
-  std::string prefix = "rlock:";
+  std::string prefix;
   std::string password_file;
-  base::Duration connect_timeout{5'000};
+  base::Duration connect_timeout{};
 
-  base::Duration ttl{30'000};
+  base::Duration ttl{};
   std::optional<base::Duration> wait;  ///< nullopt: for ever
   bool nonblock = false;
-  int conflict_exit_code = 75;
-  int stop_signal = SIGTERM;
+  int conflict_exit_code = 0;
+  int stop_signal = 0;
   std::optional<base::Duration> kill_after;
   OnLost on_lost = OnLost::kill;
   bool no_renew = false;

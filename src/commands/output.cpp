@@ -16,6 +16,9 @@ using json = nlohmann::ordered_json;
 constexpr std::int64_t us_per_ms = 1'000;
 constexpr std::int64_t us_per_s = 1'000'000;
 
+// Of what status prints. Fields may be added; where one goes or changes its meaning, this grows.
+constexpr int json_version = 1;
+
 // ASCII only, whatever the bytes are: it may be shown on a terminal (R24).
 std::string dump(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace) + "\n"; }
 
@@ -43,10 +46,9 @@ json who_json(const lock::Who& who) {
 json to_json(const Sight& sight) {
   const auto& lock = sight.lock;
   json value{{"key", sight.key}, {"held", lock.state != lock::Inspection::State::free}};
-  if (lock.state == lock::Inspection::State::free) {
-    value["holder"] = nullptr;
-  } else {
-    auto& holder = value["holder"];
+  value["holders"] = json::array();
+  if (lock.state != lock::Inspection::State::free) {
+    auto& holder = value["holders"].emplace_back();
     if (lock.holder) {
       holder = who_json(lock.holder->who);
       holder["since"] = utc(lock.holder->since_us);
@@ -113,10 +115,14 @@ std::string lease_json(const std::string& key, const lock::Lease& lease, base::D
   return dump({{"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
 }
 
-std::string sight_json(const Sight& sight) { return dump(to_json(sight)); }
+std::string sight_json(const Sight& sight) {
+  json value{{"version", json_version}};
+  value.update(to_json(sight));
+  return dump(value);
+}
 
 std::string sights_json(const std::vector<Sight>& sights) {
-  json value{{"locks", json::array()}};
+  json value{{"version", json_version}, {"locks", json::array()}};
   for (const auto& sight : sights) value["locks"].push_back(to_json(sight));
   return dump(value);
 }

@@ -17,9 +17,9 @@ struct Sight {
 /// {"key", "token", "fence", "ttl_ms"} and a newline.
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl);
 
-/// One lock as an object; see the manual for its fields.
+/// One lock as an object: {"version", "key", "held", "holders", "waiting", "waiters"}. The README has its fields.
 std::string sight_json(const Sight& sight);
-/// {"locks": [object, …]}
+/// {"version", "locks": [object, …]}
 std::string sights_json(const std::vector<Sight>& sights);
 
 /// An aligned table with a heading: a line a lock, and below it a line a waiter, in order.

@@ -67,8 +67,8 @@ class Run {
 
  private:
   // Where a holder of this very key started us, we run inside its lease. The server is asked: what stands
-  // in the environment may be long over, or be of another server. Where that holder is a run above us, the lock is in its
-  // hands: it waits for us, and ends us when the lock is lost. Where it is a shell that called acquire, we renew.
+  // in the environment may be long over, or be of another server. Where that holder is a run above us, the lock is in
+  // its hands: it waits for us, and ends us when the lock is lost. Where it is a shell that called acquire, we renew.
   Result<std::optional<Ground>> reenter() {
     const char* key = std::getenv("RLOCK_KEY");
     const char* token = std::getenv("RLOCK_TOKEN");

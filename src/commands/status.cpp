@@ -19,7 +19,7 @@ constexpr std::int64_t max_waiters = 1'000;
 
 Result<std::vector<Sight>> look(const Options& options, base::Poller& poller) {
   if (!options.key.empty()) {
-    if (auto checked = check_key(options.key); !checked) return std::unexpected(checked.error());
+    if (auto checked = check_key(options); !checked) return std::unexpected(checked.error());
   }
   auto address = server_address(options);
   if (!address) return std::unexpected(address.error());

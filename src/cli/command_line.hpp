@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/settings.hpp"
+
+namespace rlock::cli {
+
+/// What was left of a command line behind its options.
+struct Parsed {
+  std::vector<std::string> words;
+  bool wants_help = false;
+  bool wants_version = false;
+};
+
+/// Reads options of these verbs from arguments into settings. CLI11 is told of those alone that the arguments name:
+/// telling it of all takes longer than taking a lock (tests/bench).
+///
+/// Up to the first word: what follows it is not looked at, and comes back byte for byte.
+base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::string_view whose,
+                                      std::span<const std::string> arguments);
+/// All, with at most max_words words anywhere among the options.
+base::Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
+                               std::span<const std::string> arguments, std::size_t max_words);
+
+/// The name that a mistyped one may have meant; empty when none is near.
+std::string_view nearest(std::string_view mistyped, std::span<const std::string_view> names);
+
+}  // namespace rlock::cli

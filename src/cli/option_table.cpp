@@ -1,0 +1,340 @@
+#include "cli/option_table.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "base/duration.hpp"
+#include "base/number.hpp"
+#include "commands/verbs.hpp"
+#include "lock/lease.hpp"
+#include "redis/address.hpp"
+
+namespace rlock::cli {
+
+using base::Duration;
+using commands::Format;
+using commands::OnLost;
+using commands::Options;
+
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+Complaint set_server(Options& options, std::string_view text) {
+  if (text.find(',') != std::string_view::npos) return "this rlock locks on one server; name only one";
+  // The URL is not repeated: there may be a password in it.
+  if (const auto address = redis::Address::parse(text); !address) return "the URL " + address.error().message;
+  options.servers = {std::string(text)};
+  return std::nullopt;
+}
+
+Complaint set_signal(Options& options, std::string_view text) {
+  const auto name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* abbreviation = ::sigabbrev_np(number);
+    if (name == std::to_string(number) || (abbreviation != nullptr && name == abbreviation)) {
+      options.stop_signal = number;
+      return std::nullopt;
+    }
+  }
+  return quoted(text) + " is not a signal; write TERM, INT, 15 or the like";
+}
+
+Complaint set_on_lost(Options& options, std::string_view text) {
+  options.on_lost = text == "warn" ? OnLost::warn : OnLost::kill;
+  return std::nullopt;
+}
+
+template <Format format>
+Complaint set_format(Options& options, std::string_view text) {
+  if (text == "true") options.format = format;
+  return std::nullopt;
+}
+
+constexpr VerbRow verbs[]{
+    {run,
+     "run",
+     "KEY [--] COMMAND [ARG...]",
+     Words::key_command,
+     "Hold KEY while COMMAND runs",
+     commands::run,
+     {{{"rlock run nightly-backup -- ./backup.sh", "Wait for the lock as long as it takes, then run."},
+       {"rlock run -n -E 0 report -- ./report.sh", "Leave it out this time where somebody is at it; that is fine."},
+       {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."}}}},
+    {acquire,
+     "acquire",
+     "KEY",
+     Words::key,
+     "Take KEY, print its token",
+     commands::acquire,
+     {{{"eval \"$(rlock acquire --export deploy)\" && ./deploy.sh && rlock release",
+        "A script that is more than one command."}}}},
+    {renew,
+     "renew",
+     "[KEY [TOKEN]]",
+     Words::key_token,
+     "Extend the lease",
+     commands::renew,
+     {{{"rlock renew -t 10m", "In a script that holds: KEY and TOKEN come from the environment."}}}},
+    {release,
+     "release",
+     "[KEY [TOKEN]]",
+     Words::key_token,
+     "Give KEY back",
+     commands::release,
+     {{{"rlock release deploy \"$RLOCK_TOKEN\"", "Give back what acquire took."},
+       {"rlock release --force deploy", "Take it from whoever holds it."}}}},
+    {status,
+     "status",
+     "[KEY]",
+     Words::optional_key,
+     "Who holds and who waits",
+     commands::status,
+     {{{"rlock status", "All locks: who holds, who waits, since when."},
+       {"rlock status --json deploy | jq -r '.holders[].host'", "The same for programs."},
+       {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"}}}},
+};
+
+constexpr unsigned takers = run | acquire;
+
+constexpr OptionRow options[]{
+    {.name = "ttl",
+     .letter = 't',
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = takers | renew,
+     .group = Group::lock,
+     .target = &Options::ttl,
+     .help = "How long the lease lasts unless renewed; at least 100ms",
+     .default_text = "30s",
+     .environment = "RLOCK_TTL",
+     .min = lock::least_ttl.count()},
+    {.name = "force",
+     .verbs = release,
+     .group = Group::lock,
+     .target = &Options::force,
+     .help = "Release it whoever holds it, and say whom"},
+    {.name = "wait",
+     .letter = 'w',
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = takers,
+     .group = Group::waiting,
+     .target = &Options::wait,
+     .help = "Give up after D; without it, wait for ever",
+     .environment = "RLOCK_WAIT",
+     .excludes = "nonblock"},
+    {.name = "nonblock",
+     .letter = 'n',
+     .verbs = takers,
+     .group = Group::waiting,
+     .target = &Options::nonblock,
+     .help = "Give up at once",
+     .excludes = "wait"},
+    {.name = "conflict-exit-code",
+     .letter = 'E',
+     .kind = Kind::number,
+     .value = "N",
+     .verbs = takers,
+     .group = Group::waiting,
+     .target = &Options::conflict_exit_code,
+     .help = "Exit status for busy, 0 to 255; 0 is silent",
+     .default_text = "75",
+     .max = 255},
+    {.name = "signal",
+     .kind = Kind::text,
+     .value = "SIG",
+     .verbs = run,
+     .group = Group::command,
+     .target = set_signal,
+     .help = "What asks COMMAND to end when the lease is lost",
+     .default_text = "TERM"},
+    {.name = "kill-after",
+     .letter = 'k',
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = run,
+     .group = Group::command,
+     .target = &Options::kill_after,
+     .help = "How long COMMAND then has before SIGKILL; without it 5s, at most a third of the ttl"},
+    {.name = "on-lost",
+     .kind = Kind::choice,
+     .value = "kill|warn",
+     .verbs = run,
+     .group = Group::command,
+     .target = set_on_lost,
+     .help = "Whether a lost lock ends COMMAND",
+     .default_text = "kill"},
+    {.name = "no-renew",
+     .verbs = run,
+     .group = Group::command,
+     .target = &Options::no_renew,
+     .help = "A fixed lease: COMMAND is stopped when it ends"},
+    {.name = "tree",
+     .verbs = run,
+     .group = Group::command,
+     .target = &Options::tree,
+     .help = "Hold the lock until all that COMMAND started has ended"},
+    {.name = "show-command",
+     .verbs = run,
+     .group = Group::command,
+     .target = &Options::show_command,
+     .help = "Let status show the command line, which may carry secrets",
+     .environment = "RLOCK_SHOW_COMMAND"},
+    {.name = "server",
+     .kind = Kind::text,
+     .value = "URL",
+     .group = Group::server,
+     .target = set_server,
+     .help = "Where the lock lives: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or local for a "
+             "private server of this machine; without it redis://127.0.0.1:6379",
+     .environment = "RLOCK_SERVER"},
+    {.name = "prefix",
+     .kind = Kind::text,
+     .value = "P",
+     .group = Group::server,
+     .target = &Options::prefix,
+     .help = "Put before KEY on the server; '' locks the very key of another library",
+     .default_text = "rlock:",
+     .environment = "RLOCK_PREFIX"},
+    {.name = "password-file",
+     .kind = Kind::file,
+     .value = "FILE",
+     .group = Group::server,
+     .target = &Options::password_file,
+     .help = "The password is the first line of FILE",
+     .environment = "RLOCK_PASSWORD_FILE"},
+    {.name = "connect-timeout",
+     .kind = Kind::duration,
+     .value = "D",
+     .group = Group::server,
+     .target = &Options::connect_timeout,
+     .help = "How long a server may take to answer, or to come back where it is away",
+     .default_text = "5s",
+     .min = 1},
+    {.name = "config",
+     .kind = Kind::file,
+     .value = "FILE",
+     .group = Group::server,
+     .target = &Options::config_file,
+     .help = "Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf",
+     .environment = "RLOCK_CONFIG"},
+    {.name = "json",
+     .verbs = acquire | status,
+     .target = set_format<Format::json>,
+     .help = "Print JSON",
+     .excludes = "export"},
+    {.name = "export",
+     .verbs = acquire,
+     .target = set_format<Format::shell>,
+     .help = "Print RLOCK_KEY, RLOCK_TOKEN and RLOCK_FENCE as an export line for eval; (exit N) where it fails",
+     .excludes = "json"},
+    {.name = "exit-code", .verbs = status, .target = &Options::exit_code, .help = "Exit 0 when held, 1 when free"},
+    {.name = "quiet",
+     .letter = 'q',
+     .target = &Options::quiet,
+     .help = "Say nothing but errors",
+     .excludes = "verbose"},
+    {.name = "verbose", .letter = 'v', .target = &Options::verbose, .help = "Say what happens", .excludes = "quiet"},
+};
+
+// As CLI11's own files have them.
+std::optional<bool> parse_flag(std::string_view text) {
+  for (const std::string_view yes : {"true", "on", "yes", "1"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"false", "off", "no", "0"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+struct Assignment {
+  const OptionRow& row;
+  Options& options;
+  std::string_view text;
+
+  Complaint operator()(std::monostate) const { return std::nullopt; }
+  Complaint operator()(bool Options::* field) const {
+    options.*field = parse_flag(text) == true;
+    return std::nullopt;
+  }
+  Complaint operator()(std::string Options::* field) const {
+    options.*field = text;
+    return std::nullopt;
+  }
+  Complaint operator()(int Options::* field) const {
+    const auto number = base::parse_number<int>(text);
+    if (!number || *number < row.min || *number > row.max || text != std::to_string(*number)) {
+      return quoted(text) + " is not a number from " + std::to_string(row.min) + " to " + std::to_string(row.max);
+    }
+    options.*field = *number;
+    return std::nullopt;
+  }
+  Complaint operator()(Duration Options::* field) const { return set_duration(options.*field); }
+  Complaint operator()(std::optional<Duration> Options::* field) const { return set_duration(options.*field); }
+  Complaint operator()(OptionRow::Setter set) const { return set(options, text); }
+
+  template <class Field>
+  Complaint set_duration(Field& field) const {
+    const auto duration = base::parse_duration(text);
+    if (!duration) return quoted(text) + " is not a duration; write 500ms, 30s, 5m or 1h30m";
+    if (duration->count() < row.min) {
+      return quoted(text) + " is too short; at least " + base::format_duration(Duration(row.min));
+    }
+    field = *duration;
+    return std::nullopt;
+  }
+};
+
+bool is_choice(std::string_view choices, std::string_view text) {
+  return !text.empty() && text.find('|') == std::string_view::npos &&
+         ("|" + std::string(choices) + "|").find("|" + std::string(text) + "|") != std::string::npos;
+}
+
+}  // namespace
+
+std::span<const VerbRow> verb_table() { return verbs; }
+std::span<const OptionRow> option_table() { return options; }
+
+const VerbRow* find_verb(std::string_view name) {
+  const auto* row = std::ranges::find(verbs, name, &VerbRow::name);
+  return row == std::end(verbs) ? nullptr : row;
+}
+
+const OptionRow* find_option(std::string_view long_name) {
+  const auto* row = std::ranges::find(options, long_name, &OptionRow::name);
+  return row == std::end(options) ? nullptr : row;
+}
+
+std::string_view group_title(Group group) {
+  switch (group) {
+    case Group::lock:
+      return "The lock";
+    case Group::waiting:
+      return "Waiting";
+    case Group::command:
+      return "The command";
+    case Group::server:
+      return "The server";
+    case Group::output:
+      break;
+  }
+  return "Output";
+}
+
+Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {
+  if (row.kind == Kind::flag) {
+    const auto flag = parse_flag(text);
+    if (!flag) return quoted(text) + " is neither true nor false";
+    text = *flag ? "true" : "false";
+  }
+  if (row.kind == Kind::choice && !is_choice(row.value, text)) {
+    std::string choices(row.value);
+    return quoted(text) + " is not one of " + choices;
+  }
+  return std::visit(Assignment{row, to, text}, row.target);
+}
+
+}  // namespace rlock::cli

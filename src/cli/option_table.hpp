@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/error.hpp"
+#include "commands/options.hpp"
+
+namespace rlock::cli {
+
+/// Verbs and options as rows: the one source of their names, defaults, environment and help. Parsing, --help, the
+/// configuration files, the man page and the completions read it. A new option is one row; a new verb is one row and a
+/// file in commands/.
+
+enum Verbs : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, every_verb = 31 };
+
+/// What a verb takes besides options.
+enum class Words { key, key_token, optional_key, key_command };
+
+struct Example {
+  std::string_view command;
+  std::string_view what;
+};
+
+struct VerbRow {
+  Verbs bit;
+  std::string_view name;
+  std::string_view words_text;  ///< as the synopsis has it
+  Words words;
+  std::string_view help;
+  int (*handler)(const commands::Options&);
+  std::array<Example, 3> examples;  ///< an empty command: none
+};
+
+enum class Kind { flag, text, duration, number, choice, file };
+enum class Group { lock, waiting, command, server, output };
+
+/// nullopt when text is good; else what is wrong with it and what to write instead.
+using Complaint = std::optional<std::string>;
+
+struct OptionRow {
+  using Setter = Complaint (*)(commands::Options&, std::string_view);
+  using Target = std::variant<std::monostate, bool commands::Options::*, int commands::Options::*,
+                              std::string commands::Options::*, base::Duration commands::Options::*,
+                              std::optional<base::Duration> commands::Options::*, Setter>;
+
+  std::string_view name;  ///< long, without dashes
+  char letter = '\0';
+  Kind kind = Kind::flag;
+  std::string_view value{};  ///< what stands for it in the help; the choices, with | between them
+  unsigned verbs = every_verb;
+  Group group = Group::output;
+  Target target{};
+  std::string_view help{};
+  std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
+  std::string_view environment{};
+  std::string_view excludes{};  ///< mutual
+  long min = 0;                 ///< durations in ms, numbers
+  long max = 0;                 ///< numbers
+};
+
+std::span<const VerbRow> verb_table();
+std::span<const OptionRow> option_table();
+
+/// nullptr: there is none.
+const VerbRow* find_verb(std::string_view name);
+const OptionRow* find_option(std::string_view long_name);
+
+std::string_view group_title(Group group);
+
+/// Reads text as the row's kind demands, and puts it where the row says.
+Complaint set_value(const OptionRow& row, commands::Options& options, std::string_view text);
+
+}  // namespace rlock::cli

@@ -1,0 +1,50 @@
+#include "cli/settings.hpp"
+
+#include <cstdlib>
+
+namespace rlock::cli {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+unsigned long bit(const OptionRow& row) { return 1UL << static_cast<unsigned>(&row - option_table().data()); }
+
+}  // namespace
+
+Result<void> Settings::set(const OptionRow& row, std::string_view text, std::string_view source, ErrorCode code) {
+  set_ |= bit(row);
+  const auto complaint = set_value(row, options_, text);
+  if (!complaint) return {};
+  return fail(code, "--" + std::string(row.name) + ": " + *complaint +
+                        (source.empty() ? "" : "; it comes from " + std::string(source)));
+}
+
+bool Settings::is_set(const OptionRow& row) const { return (set_ & bit(row)) != 0; }
+
+bool Settings::is_settled(const OptionRow& row) const {
+  if (is_set(row)) return true;
+  const auto* other = row.excludes.empty() ? nullptr : find_option(row.excludes);
+  return other != nullptr && is_set(*other);
+}
+
+Result<void> Settings::read_environment(const VerbRow& verb) {
+  for (const auto& row : option_table()) {
+    if (row.environment.empty() || (row.verbs & verb.bit) == 0 || is_settled(row)) continue;
+    const char* text = std::getenv(row.environment.data());
+    if (text == nullptr || (*text == '\0' && row.name != "prefix")) continue;
+    const auto source = std::string(row.environment) + " in the environment";
+    if (auto done = set(row, text, source, ErrorCode::usage); !done) return done;
+  }
+  return {};
+}
+
+void Settings::set_defaults() {
+  for (const auto& row : option_table()) {
+    if (!row.default_text.empty() && !is_set(row)) (void)set_value(row, options_, row.default_text);
+  }
+}
+
+}  // namespace rlock::cli

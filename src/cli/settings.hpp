@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "cli/option_table.hpp"
+
+namespace rlock::cli {
+
+/// The options as they come together: the command line first, then the environment, then the files, then the defaults.
+/// What one of these has set, those behind it leave alone; so they do with what it excludes.
+class Settings {
+ public:
+  explicit Settings(commands::Options& options) : options_(options) {}
+
+  /// Sets a row to text. A bad text fails with `code` and names the option and where the text came from (empty: the
+  /// command line).
+  base::Result<void> set(const OptionRow& row, std::string_view text, std::string_view source, base::ErrorCode code);
+
+  bool is_set(const OptionRow& row) const;
+  /// Whether it is set, or what excludes it is.
+  bool is_settled(const OptionRow& row) const;
+
+  /// From the variables of the verb's options. An empty one counts as none, but for RLOCK_PREFIX, which means
+  /// something.
+  base::Result<void> read_environment(const VerbRow& verb);
+
+  /// What nobody has set.
+  void set_defaults();
+
+  commands::Options& options() { return options_; }
+
+ private:
+  commands::Options& options_;
+  unsigned long set_ = 0;  ///< a bit a row
+};
+
+}  // namespace rlock::cli
