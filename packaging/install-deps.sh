@@ -21,7 +21,7 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
     redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect expect
-    util-linux bsdextrautils procps strace socat openssl shellcheck spin
+    util-linux bsdextrautils procps strace socat openssl shellcheck spin mandoc zsh fish
 )
 # Not every release has it; without it one test is skipped.
 ! apt-cache show nutcracker >/dev/null 2>&1 || test+=(nutcracker)
@@ -81,7 +81,7 @@ check_elsewhere() {
         need 'the redis module of Python' python3 -c 'import redis'
         need 'the pexpect module of Python' python3 -c 'import pexpect'
         for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
-            socat openssl shellcheck spin; do
+            socat openssl shellcheck spin mandoc zsh fish; do
             need "$program" command -v "$program"
         done
     fi

@@ -24,6 +24,7 @@ only() {
   only lock redis base
   only commands lock redis process base
   only cli commands lock redis base
+  only docs cli base
 }
 
 @test "each library is known in one room" {

@@ -1,0 +1,42 @@
+# Written by rlock-docs from src/cli/option_table.cpp. Do not edit.
+
+function __rlock_verb
+    for word in (commandline -opc)[2..-1]
+        if contains -- $word run acquire renew release status help
+            echo $word
+            return
+        end
+    end
+end
+
+complete -c rlock -f
+complete -c rlock -s h -l help -d 'Print help'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -s V -l version -d 'Print the version'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a run -d 'Hold KEY while COMMAND runs'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a acquire -d 'Take KEY, print its token'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a renew -d 'Extend the lease'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a release -d 'Give KEY back'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a status -d 'Who holds and who waits'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -a help -d 'Print help'
+complete -c rlock -n 'test "$(__rlock_verb)" = help' -a 'run acquire renew release status help'
+complete -c rlock -n 'test "$(__rlock_verb)" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire renew' -s t -l ttl -x -d 'How long the lease lasts unless renewed; at least 100ms'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" release' -l force -d 'Release it whoever holds it, and say whom'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s w -l wait -x -d 'Give up after D; without it, wait for ever'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s n -l nonblock -d 'Give up at once'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s E -l conflict-exit-code -x -d 'Exit status for busy, 0 to 255; 0 is silent'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l signal -x -d 'What asks COMMAND to end when the lease is lost'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -s k -l kill-after -x -d 'How long COMMAND then has before SIGKILL; without it 5s, at most a third of the ttl'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l on-lost -xa 'kill warn' -d 'Whether a lost lock ends COMMAND'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l no-renew -d 'A fixed lease: COMMAND is stopped when it ends'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l show-command -d 'Let status show the command line, which may carry secrets'
+complete -c rlock -l server -x -d 'Where the lock lives: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or local for a private server of this machine; without it redis://127.0.0.1:6379'
+complete -c rlock -l prefix -x -d 'Put before KEY on the server; \'\' locks the very key of another library'
+complete -c rlock -l password-file -rF -d 'The password is the first line of FILE'
+complete -c rlock -l connect-timeout -x -d 'How long a server may take to connect or answer'
+complete -c rlock -l config -rF -d 'Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire status' -l json -d 'Print JSON'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN and RLOCK_FENCE as an export line for eval; (exit N) where it fails'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l exit-code -d 'Exit 0 when held, 1 when free'
+complete -c rlock -s q -l quiet -d 'Say nothing but errors'
+complete -c rlock -s v -l verbose -d 'Say what happens'

@@ -1,0 +1,245 @@
+#include "cli/option_table.hpp"
+#include "docs/docs.hpp"
+
+namespace rlock::docs {
+namespace {
+
+using cli::Kind;
+using cli::OptionRow;
+
+constexpr std::string_view note = "# Written by rlock-docs from src/cli/option_table.cpp. Do not edit.\n";
+
+std::string verb_names() {
+  std::string names;
+  for (const auto& verb : cli::verb_table()) names += std::string(verb.name) + " ";
+  return names + "help";
+}
+
+// Of every verb, or of this bit's.
+std::string option_names(unsigned verbs) {
+  std::string names;
+  for (const auto& row : cli::option_table()) {
+    if ((row.verbs & verbs) == verbs) names += "--" + std::string(row.name) + " ";
+  }
+  return names + "--help";
+}
+
+// "-t|--ttl", the options of a kind with | between them.
+std::string patterns(auto&& wanted) {
+  std::string result;
+  for (const auto& row : cli::option_table()) {
+    if (!wanted(row)) continue;
+    if (!result.empty()) result += '|';
+    if (row.letter != '\0') result += std::string{'-', row.letter, '|'};
+    result += "--" + std::string(row.name);
+  }
+  return result;
+}
+
+std::string spaced(std::string_view choices) {
+  std::string result(choices);
+  for (char& c : result) c = c == '|' ? ' ' : c;
+  return result;
+}
+
+// Inside single quotes.
+std::string quoted(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result;
+}
+
+}  // namespace
+
+std::string bash_completion() {
+  std::string text = std::string(note) + R"(# shellcheck shell=bash
+_rlock() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb="" i word
+  COMPREPLY=()
+  # The words of rlock itself: past options and their values to the verb, then to KEY.
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    case $word in
+      )" + patterns([](const OptionRow& row) { return row.kind != Kind::flag; }) +
+                     R"() ((i++)) ;;
+      --) [[ $verb != run ]] || { _rlock_command $((i + 1)); return; } ;;
+      -*) ;;
+      *)
+        [[ -n $verb ]] || { verb=$word; continue; }
+        [[ $verb != run ]] || { _rlock_command $((i + 1)); return; }
+        ;;
+    esac
+  done
+  case $previous in
+    )" + patterns([](const OptionRow& row) { return row.kind == Kind::file; }) +
+                     R"()
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return
+      ;;
+)";
+  for (const auto& row : cli::option_table()) {
+    if (row.kind != Kind::choice) continue;
+    text += "    --" + std::string(row.name) + ")\n      mapfile -t COMPREPLY < <(compgen -W '" + spaced(row.value) +
+            "' -- \"$current\")\n      return\n      ;;\n";
+  }
+  text += "    " + patterns([](const OptionRow& row) {
+            return row.kind == Kind::text || row.kind == Kind::duration || row.kind == Kind::number;
+          }) +
+          R"() return ;;
+  esac
+  case $verb in
+    '')
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W ')" +
+          option_names(cli::every_verb) + R"( --version' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W ')" +
+          verb_names() + R"(' -- "$current")
+      fi
+      ;;
+    help) mapfile -t COMPREPLY < <(compgen -W ')" +
+          verb_names() + R"(' -- "$current") ;;
+)";
+  for (const auto& verb : cli::verb_table()) {
+    text += "    " + std::string(verb.name) +
+            ") [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '" + option_names(verb.bit) +
+            "' -- \"$current\") ;;\n";
+  }
+  return text + R"(  esac
+}
+
+# _rlock_command INDEX: COMMAND stands there, and completes as it would alone.
+_rlock_command() {
+  local at=$1
+  [[ ${COMP_WORDS[at]-} != -- ]] || ((at++))
+  if declare -F _command_offset >/dev/null && ((at < COMP_CWORD)); then
+    _command_offset "$at"
+  elif ((at == COMP_CWORD)); then
+    mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+  fi
+}
+
+complete -F _rlock rlock
+)";
+}
+
+std::string zsh_completion() {
+  // In _arguments a help ends at ], a message at :.
+  const auto escaped = [](std::string_view text) {
+    std::string result;
+    for (const char c : quoted(text)) {
+      if (c == '[' || c == ']' || c == ':') result += '\\';
+      result += c;
+    }
+    return result;
+  };
+  const auto specs = [&](unsigned verbs) {
+    std::string text;
+    for (const auto& row : cli::option_table()) {
+      if ((row.verbs & verbs) != verbs) continue;
+      const auto name = "--" + std::string(row.name);
+      std::string tail = "[" + escaped(row.help) + "]";
+      if (row.kind == Kind::file) tail += ":file:_files";
+      else if (row.kind == Kind::choice) tail += ":choice:(" + spaced(row.value) + ")";
+      else if (row.kind != Kind::flag) tail += ":" + std::string(row.value) + ": ";
+      if (row.letter != '\0') text += "    '(" + name + ")-" + row.letter + (row.kind == Kind::flag ? "" : "+") + tail + "'\n";
+      text += "    '" + std::string(row.letter != '\0' ? std::string{'(', '-', row.letter, ')'} : "") + name +
+              (row.kind == Kind::flag ? "" : "=") + tail + "'\n";
+    }
+    return text + "    '(-h --help)'{-h,--help}'[Print this help]'\n";
+  };
+  std::string text = "#compdef rlock\n" + std::string(note) + R"end(
+_rlock() {
+  local curcontext=$curcontext state line
+  typeset -A opt_args
+  _arguments -C -S \
+    ${(f)"$(_rlock_options every)"} \
+    '(-V --version)'{-V,--version}'[Print the version]' \
+    '1: :->verb' '*:: :->words' && return
+  case $state in
+    verb)
+      local -a verbs
+      verbs=(
+)end";
+  for (const auto& verb : cli::verb_table()) {
+    text += "        '" + std::string(verb.name) + ":" + quoted(verb.help) + "'\n";
+  }
+  text += R"end(        'help:Print help'
+      )
+      _describe verb verbs
+      ;;
+    words)
+      local -a options
+      options=(${(f)"$(_rlock_options $line[1])"})
+      case $line[1] in
+        run) _arguments -S $options '1:KEY: ' '*:: :_normal' ;;
+        help) _arguments '1:verb:()end" + verb_names() + R"end()' ;;
+        *) _arguments $options '1:KEY: ' '2:TOKEN: ' ;;
+      esac
+      ;;
+  esac
+}
+
+_rlock_options() {
+  local -a specs
+  case $1 in
+)end";
+  const auto branch = [&](std::string_view name, unsigned verbs) {
+    return "    " + std::string(name) + ") specs=(\n" + specs(verbs) + "    ) ;;\n";
+  };
+  text += branch("every", cli::every_verb);
+  for (const auto& verb : cli::verb_table()) text += branch(verb.name, verb.bit);
+  return text + R"end(  esac
+  print -rl -- $specs
+}
+
+_rlock "$@"
+)end";
+}
+
+std::string fish_completion() {
+  std::string text = std::string(note) + R"end(
+function __rlock_verb
+    for word in (commandline -opc)[2..-1]
+        if contains -- $word )end" + verb_names() + R"end(
+            echo $word
+            return
+        end
+    end
+end
+
+complete -c rlock -f
+complete -c rlock -s h -l help -d 'Print help'
+complete -c rlock -n 'test -z "$(__rlock_verb)"' -s V -l version -d 'Print the version'
+)end";
+  for (const auto& verb : cli::verb_table()) {
+    text += "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a " + std::string(verb.name) + " -d '" +
+            quoted(verb.help) + "'\n";
+  }
+  text += "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a help -d 'Print help'\n"
+          "complete -c rlock -n 'test \"$(__rlock_verb)\" = help' -a '" + verb_names() + "'\n"
+          "complete -c rlock -n 'test \"$(__rlock_verb)\" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'\n";
+  for (const auto& row : cli::option_table()) {
+    text += "complete -c rlock";
+    if (row.verbs != cli::every_verb) {
+      text += " -n 'contains -- \"$(__rlock_verb)\"";
+      for (const auto& verb : cli::verb_table()) {
+        if ((verb.bit & row.verbs) != 0) text += " " + std::string(verb.name);
+      }
+      text += "'";
+    }
+    if (row.letter != '\0') text += std::string(" -s ") + row.letter;
+    text += " -l " + std::string(row.name);
+    if (row.kind == Kind::file) text += " -rF";
+    else if (row.kind == Kind::choice) text += " -xa '" + spaced(row.value) + "'";
+    else if (row.kind != Kind::flag) text += " -x";
+    std::string help;
+    for (const char c : row.help) help += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+    text += " -d '" + help + "'\n";
+  }
+  return text;
+}
+
+}  // namespace rlock::docs

@@ -1,0 +1,163 @@
+#include "base/exit_status.hpp"
+#include "cli/help.hpp"
+#include "cli/option_table.hpp"
+#include "docs/docs.hpp"
+
+namespace rlock::docs {
+namespace {
+
+using cli::Group;
+using cli::OptionRow;
+using cli::VerbRow;
+
+// Text as mdoc takes it: no escapes, no macro at the start of a line.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (result.empty() && (c == '.' || c == '\'')) result += "\\&";
+    result += c == '\\' ? std::string("\\e") : c == '-' ? "\\-" : c == '\'' ? "\\(aq" : std::string(1, c);
+  }
+  return result;
+}
+
+// The same as arguments of a macro: a word that could be a macro's name, or closes a sentence, is none there.
+std::string argument(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto word = text.substr(i, text.find(' ', i) - i);
+    result += (result.empty() ? "" : " ") + ("\"" + plain(word) + "\"");
+    i += word.size() + 1;
+  }
+  return result;
+}
+
+// A line a sentence would be too long for some; a line a text will do for man.
+std::string options_of(Group group) {
+  std::string entries;
+  for (const auto& row : cli::option_table()) {
+    if (row.group != group) continue;
+    entries += ".It";
+    if (row.letter != '\0') entries += std::string(" Fl ") + row.letter + " ,";
+    entries += " Fl \\-" + std::string(row.name);
+    if (!row.value.empty()) entries += " Ar " + argument(row.value);
+    entries += "\n";
+    if (row.verbs != cli::every_verb) {
+      std::string verbs;
+      for (const auto& verb : cli::verb_table()) {
+        if ((verb.bit & row.verbs) != 0) verbs += (verbs.empty() ? "" : ", ") + std::string(verb.name);
+      }
+      entries += "(" + verbs + ")\n";
+    }
+    entries += plain(row.help) + ".\n";
+    if (!row.default_text.empty()) entries += "The default is " + plain(row.default_text) + ".\n";
+    if (!row.environment.empty()) entries += "In the environment:\n.Ev " + std::string(row.environment) + " .\n";
+  }
+  return ".Ss " + std::string(group_title(group)) + "\n.Bl -tag -width Ds\n" + entries + ".El\n";
+}
+
+std::string environment() {
+  std::string text = ".Sh ENVIRONMENT\nAn option of the command line beats the environment, which beats the files.\n"
+                     ".Bl -tag -width Ds\n";
+  for (const auto& row : cli::option_table()) {
+    if (row.environment.empty()) continue;
+    text += ".It Ev " + std::string(row.environment) + "\nAs\n.Fl \\-" + std::string(row.name) + " .\n";
+  }
+  return text + R"(.It Ev REDISCLI_AUTH
+The password where neither the URL nor a file has one.
+.It Ev RLOCK_KEY , RLOCK_TOKEN
+KEY and TOKEN of
+.Cm renew
+and
+.Cm release
+where they are not given.
+.El
+.Pp
+COMMAND finds
+.Ev RLOCK_KEY ,
+.Ev RLOCK_TOKEN ,
+.Ev RLOCK_FENCE ,
+.Ev RLOCK_TTL ,
+.Ev RLOCK_PREFIX ,
+.Ev RLOCK_SERVER
+without its password, and
+.Ev RLOCK_PASSWORD_FILE
+where there is one, so that an
+.Nm
+inside meets the same lock.
+)";
+}
+
+}  // namespace
+
+std::string man_page() {
+  std::string text = R"(.\" Written by rlock-docs from src/cli/option_table.cpp. Do not edit.
+.Dd November 21, 2026
+.Dt RLOCK 1
+.Os
+.Sh NAME
+.Nm rlock
+.Nd hold a lock on a Redis or Valkey server while a command runs
+.Sh SYNOPSIS
+)";
+  for (const auto& verb : cli::verb_table()) {
+    text += ".Nm\n.Cm " + std::string(verb.name) + "\n.Op Ar OPTIONS\n.Ar " + argument(verb.words_text) + "\n";
+  }
+  text += R"(.Nm
+.Cm help
+.Op Ar VERB
+.Sh DESCRIPTION
+.Nm
+keeps a job to one at a time across many machines.
+Whoever comes second waits, in order of arrival, or gives up.
+The lease is renewed while COMMAND runs; where it cannot be, COMMAND is stopped before anybody else can get the lock.
+Each lock carries a fencing number that grows.
+.Bl -tag -width Ds
+)";
+  for (const auto& verb : cli::verb_table()) {
+    text += ".It Cm " + std::string(verb.name) + "\n" + plain(verb.help) + ".\n";
+  }
+  text += R"(.El
+.Sh OPTIONS
+Durations are 500ms, 30s, 5m or 1h30m; a bare number is seconds.
+Options of
+.Cm run
+stand before KEY.
+)";
+  for (const auto group : {Group::lock, Group::waiting, Group::command, Group::server, Group::output}) {
+    text += options_of(group);
+  }
+  text += R"(.Ss Help
+.Bl -tag -width Ds
+.It Fl h , Fl \-help
+Print the options of a verb, or the verbs.
+.It Fl V , Fl \-version
+Print the version, without a verb.
+.El
+)";
+  text += environment();
+  text += R"(.Sh FILES
+Option names without dashes, a line each, at the top for every verb or in a section
+.Li [VERB] :
+.Li ttl = 1m .
+.Bl -tag -width Ds
+.It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
+The user's.
+.It Pa /etc/rlock.conf
+The machine's, below the user's.
+.El
+.Sh EXIT STATUS
+.Bl -tag -width Ds
+)";
+  for (const auto& row : base::exit_table) text += ".It " + argument(row.status) + "\n" + plain(row.when) + ".\n";
+  text += ".El\n.Sh EXAMPLES\n";
+  for (const auto& verb : cli::verb_table()) {
+    for (const auto& example : verb.examples) {
+      if (example.command.empty()) break;
+      text += plain(example.what) + "\n.Bd -literal -offset indent\n" + plain(example.command) + "\n.Ed\n.Pp\n";
+    }
+  }
+  text.erase(text.size() - 4);  // no paragraph before a section
+  return text + ".Sh SEE ALSO\n.Xr flock 1 ,\n.Xr timeout 1\n";
+}
+
+}  // namespace rlock::docs

@@ -1,0 +1,159 @@
+# The man page and the completions: written from the table of options, and of use.
+# shellcheck disable=SC2016 # the shells inside expand what stands in single quotes
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+root=$BATS_TEST_DIRNAME/..
+
+# needs PROGRAM
+needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
+
+@test "man and completions are what rlock-docs writes" {
+  mkdir man completions
+  "$(dirname "$RLOCK")/rlock-docs" .
+  diff -r man "$root/man"
+  diff -r completions "$root/completions"
+}
+
+@test "the man page is good mdoc, and tells every option, variable and exit status" {
+  needs mandoc
+  mandoc -T lint -W warning "$root/man/rlock.1"
+  mandoc -T utf8 -O width=400 "$root/man/rlock.1" | col -b >page
+  local verb word
+  for verb in run acquire renew release status; do
+    grep -q "^ *rlock $verb \[OPTIONS\]" page
+    for word in $(rlock $verb --help | grep -oE -- '^  (-.,|   ) --[a-z-]+|RLOCK_[A-Z_]+' | tr -d ','); do
+      grep -q -- "$word" page
+    done
+  done
+  for word in $(sed -n 's/.*ExitRow{"\([^"]*\)".*/\1/p' "$root/src/base/exit_status.hpp"); do
+    grep -q "^ *$word" page
+  done
+}
+
+@test "each example of the man page does what it says" {
+  local script
+  for script in backup report deploy; do
+    printf '#!/bin/sh\necho "$0" >>ran\n' >$script.sh
+    chmod +x $script.sh
+  done
+  sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$root/man/rlock.1" | sed -n '/^\.Bd/,/^\.Ed/{/^\./d; p}' |
+    sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\e/\\/g' >examples
+  [ "$(wc -l <examples)" -ge 9 ]
+  local example
+  while read -r example; do
+    redis flushall
+    rm -f ran
+    unset RLOCK_TOKEN RLOCK_KEY
+    if [[ $example =~ rlock\ (renew|release|status) && $example != *acquire* ]]; then
+      RLOCK_TOKEN=$(rlock acquire deploy)
+      export RLOCK_TOKEN RLOCK_KEY=deploy
+    fi
+    bash -c "$example" >said 2>&1 </dev/null || {
+      echo "$example"
+      cat said
+      return 1
+    }
+    [[ $example != *.sh* ]] || [ "$(wc -l <ran)" = 1 ]
+    [[ $example != *status* ]] || [ -s said ]
+    [[ $example != *'rlock release'* ]] || is_free deploy
+  done <examples
+}
+
+@test "installed where man and the shells look" {
+  DESTDIR=$PWD/tree cmake --install "$(dirname "$RLOCK")" --prefix /usr >/dev/null
+  local file
+  for file in bin/rlock share/man/man1/rlock.1 share/bash-completion/completions/rlock share/zsh/site-functions/_rlock \
+    share/fish/vendor_completions.d/rlock.fish; do
+    [ -s "tree/usr/$file" ]
+  done
+}
+
+# in_bash WORD...: what bash offers for the last one.
+in_bash() {
+  bash -c 'source "$0/completions/rlock.bash"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _rlock
+    printf "%s\n" "${COMPREPLY[@]}"' "$root" rlock "$@"
+}
+
+# offers SHELL EXPECTED WORD...: these, in any order.
+offers() {
+  local shell=$1 wanted=$2
+  shift 2
+  local got
+  got=$("in_$shell" "$@" | sort | paste -sd' ')
+  [ "$got" = "$wanted" ] || {
+    echo "$shell offers for $*: $got, not $wanted"
+    return 1
+  }
+}
+
+@test "bash completes verbs, options, choices, files and the command" {
+  bash --norc -n "$root/completions/rlock.bash"
+  shellcheck -s bash "$root/completions/rlock.bash"
+  touch some.conf
+  offers bash 'acquire help release renew run status' ''
+  offers bash 'release renew' re
+  offers bash '--server' --ser
+  offers bash '--ttl' run --tt
+  offers bash '--wait' --server redis://x acquire --w
+  offers bash '' renew --wai
+  offers bash 'kill warn' run --on-lost ''
+  offers bash 'some.conf' run --config some
+  offers bash '' run --ttl ''
+  offers bash 'run' help ru
+  offers bash 'some.conf' run -t 5s "$key" cat some
+  offers bash 'some.conf' run "$key" -- cat some
+  [[ $(in_bash run "$key" pri) == *printf* ]]
+  offers bash '' run "$key" cat --tt
+}
+
+in_fish() {
+  HOME=$PWD fish --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$root/completions/rlock.fish" "rlock $*" |
+    cut -f1
+}
+
+@test "fish completes verbs, options, choices and files" {
+  needs fish
+  fish --no-execute "$root/completions/rlock.fish"
+  touch some.conf
+  offers fish 'release renew' re
+  offers fish '--ttl' run --tt
+  offers fish '--wait' acquire --wa
+  offers fish '' renew --wai
+  offers fish '--export' acquire --exp
+  offers fish 'kill warn' run --on-lost ''
+  offers fish 'some.conf' run --config some
+  offers fish 'acquire help release renew run status' help ''
+}
+
+# in_zsh WORD...: the line that zsh makes of these and a tab, on a terminal.
+in_zsh() {
+  cat >drive.exp <<-'END'
+	log_user 0
+	set timeout 30
+	lassign $argv root line
+	spawn -noecho zsh -f -i
+	send "fpath=($root/completions \$fpath); autoload -Uz compinit; compinit -u -D\r"
+	send "save() { print -r -- \$BUFFER >line; BUFFER=exit; zle accept-line }; zle -N save; bindkey '^X' save\r"
+	send "PS1='g''o> '\r"
+	expect "go> "
+	send -- "$line\t\x18"
+	expect eof
+	END
+  rm -f line
+  HOME=$PWD TERM=dumb command expect drive.exp "$root" "rlock $*" >/dev/null
+  sed 's/ *$//' line
+}
+
+@test "zsh completes verbs, options and files" {
+  needs zsh
+  zsh -n "$root/completions/_rlock"
+  touch some.conf
+  [ "$(in_zsh acq)" = 'rlock acquire' ]
+  [ "$(in_zsh run --tt)" = 'rlock run --ttl=' ] || [ "$(in_zsh run --tt)" = 'rlock run --ttl' ]
+  [ "$(in_zsh acquire --exp)" = 'rlock acquire --export' ]
+  [ "$(in_zsh run --on-lost wa)" = 'rlock run --on-lost warn' ]
+  [ "$(in_zsh run --config some)" = 'rlock run --config some.conf' ]
+}
