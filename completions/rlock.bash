@@ -36,7 +36,7 @@ _rlock() {
       fi
       ;;
     help) mapfile -t COMPREPLY < <(compgen -W 'run acquire renew release status help' -- "$current") ;;
-    run) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --wait --nonblock --conflict-exit-code --signal --kill-after --on-lost --no-renew --show-command --server --prefix --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
+    run) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --wait --nonblock --conflict-exit-code --signal --kill-after --on-lost --no-renew --tree --show-command --server --prefix --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     acquire) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --wait --nonblock --conflict-exit-code --server --prefix --password-file --connect-timeout --config --json --export --quiet --verbose --help' -- "$current") ;;
     renew) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --server --prefix --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     release) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--force --server --prefix --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;

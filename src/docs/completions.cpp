@@ -101,9 +101,8 @@ _rlock() {
           verb_names() + R"(' -- "$current") ;;
 )";
   for (const auto& verb : cli::verb_table()) {
-    text += "    " + std::string(verb.name) +
-            ") [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '" + option_names(verb.bit) +
-            "' -- \"$current\") ;;\n";
+    text += "    " + std::string(verb.name) + ") [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '" +
+            option_names(verb.bit) + "' -- \"$current\") ;;\n";
   }
   return text + R"(  esac
 }
@@ -141,10 +140,14 @@ std::string zsh_completion() {
       if ((row.verbs & verbs) != verbs) continue;
       const auto name = "--" + std::string(row.name);
       std::string tail = "[" + escaped(row.help) + "]";
-      if (row.kind == Kind::file) tail += ":file:_files";
-      else if (row.kind == Kind::choice) tail += ":choice:(" + spaced(row.value) + ")";
-      else if (row.kind != Kind::flag) tail += ":" + std::string(row.value) + ": ";
-      if (row.letter != '\0') text += "    '(" + name + ")-" + row.letter + (row.kind == Kind::flag ? "" : "+") + tail + "'\n";
+      if (row.kind == Kind::file)
+        tail += ":file:_files";
+      else if (row.kind == Kind::choice)
+        tail += ":choice:(" + spaced(row.value) + ")";
+      else if (row.kind != Kind::flag)
+        tail += ":" + std::string(row.value) + ": ";
+      if (row.letter != '\0')
+        text += "    '(" + name + ")-" + row.letter + (row.kind == Kind::flag ? "" : "+") + tail + "'\n";
       text += "    '" + std::string(row.letter != '\0' ? std::string{'(', '-', row.letter, ')'} : "") + name +
               (row.kind == Kind::flag ? "" : "=") + tail + "'\n";
     }
@@ -175,7 +178,8 @@ _rlock() {
       options=(${(f)"$(_rlock_options $line[1])"})
       case $line[1] in
         run) _arguments -S $options '1:KEY: ' '*:: :_normal' ;;
-        help) _arguments '1:verb:()end" + verb_names() + R"end()' ;;
+        help) _arguments '1:verb:()end" +
+          verb_names() + R"end()' ;;
         *) _arguments $options '1:KEY: ' '2:TOKEN: ' ;;
       esac
       ;;
@@ -203,7 +207,8 @@ std::string fish_completion() {
   std::string text = std::string(note) + R"end(
 function __rlock_verb
     for word in (commandline -opc)[2..-1]
-        if contains -- $word )end" + verb_names() + R"end(
+        if contains -- $word )end" +
+                     verb_names() + R"end(
             echo $word
             return
         end
@@ -218,9 +223,12 @@ complete -c rlock -n 'test -z "$(__rlock_verb)"' -s V -l version -d 'Print the v
     text += "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a " + std::string(verb.name) + " -d '" +
             quoted(verb.help) + "'\n";
   }
-  text += "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a help -d 'Print help'\n"
-          "complete -c rlock -n 'test \"$(__rlock_verb)\" = help' -a '" + verb_names() + "'\n"
-          "complete -c rlock -n 'test \"$(__rlock_verb)\" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'\n";
+  text +=
+      "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a help -d 'Print help'\n"
+      "complete -c rlock -n 'test \"$(__rlock_verb)\" = help' -a '" +
+      verb_names() +
+      "'\n"
+      "complete -c rlock -n 'test \"$(__rlock_verb)\" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'\n";
   for (const auto& row : cli::option_table()) {
     text += "complete -c rlock";
     if (row.verbs != cli::every_verb) {
@@ -232,9 +240,12 @@ complete -c rlock -n 'test -z "$(__rlock_verb)"' -s V -l version -d 'Print the v
     }
     if (row.letter != '\0') text += std::string(" -s ") + row.letter;
     text += " -l " + std::string(row.name);
-    if (row.kind == Kind::file) text += " -rF";
-    else if (row.kind == Kind::choice) text += " -xa '" + spaced(row.value) + "'";
-    else if (row.kind != Kind::flag) text += " -x";
+    if (row.kind == Kind::file)
+      text += " -rF";
+    else if (row.kind == Kind::choice)
+      text += " -xa '" + spaced(row.value) + "'";
+    else if (row.kind != Kind::flag)
+      text += " -x";
     std::string help;
     for (const char c : row.help) help += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
     text += " -d '" + help + "'\n";

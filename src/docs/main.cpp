@@ -11,10 +11,9 @@ int main(int argc, char** argv) {
     return 64;
   }
   const std::string directory = argv[1];
-  for (const auto& [name, text] : {std::pair("/man/rlock.1", man_page()),
-                                   std::pair("/completions/rlock.bash", bash_completion()),
-                                   std::pair("/completions/_rlock", zsh_completion()),
-                                   std::pair("/completions/rlock.fish", fish_completion())}) {
+  for (const auto& [name, text] :
+       {std::pair("/man/rlock.1", man_page()), std::pair("/completions/rlock.bash", bash_completion()),
+        std::pair("/completions/_rlock", zsh_completion()), std::pair("/completions/rlock.fish", fish_completion())}) {
     std::ofstream file(directory + name);
     if (!(file << text) || !file.flush()) {
       std::cerr << "rlock-docs: cannot write " << directory << name << "\n";

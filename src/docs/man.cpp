@@ -56,8 +56,9 @@ std::string options_of(Group group) {
 }
 
 std::string environment() {
-  std::string text = ".Sh ENVIRONMENT\nAn option of the command line beats the environment, which beats the files.\n"
-                     ".Bl -tag -width Ds\n";
+  std::string text =
+      ".Sh ENVIRONMENT\nAn option of the command line beats the environment, which beats the files.\n"
+      ".Bl -tag -width Ds\n";
   for (const auto& row : cli::option_table()) {
     if (row.environment.empty()) continue;
     text += ".It Ev " + std::string(row.environment) + "\nAs\n.Fl \\-" + std::string(row.name) + " .\n";
