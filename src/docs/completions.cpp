@@ -177,10 +177,10 @@ _rlock() {
       local -a options
       options=(${(f)"$(_rlock_options $line[1])"})
       case $line[1] in
-        run) _arguments -S $options '1:KEY: ' '*:: :_normal' ;;
+        run) _arguments -S $options '1:KEY:()' '*:: :_normal' ;;
         help) _arguments '1:verb:()end" +
           verb_names() + R"end()' ;;
-        *) _arguments $options '1:KEY: ' '2:TOKEN: ' ;;
+        *) _arguments $options '1:KEY:()' '2:TOKEN:()' ;;
       esac
       ;;
   esac
