@@ -330,7 +330,7 @@ shows_nothing() {
       for verb in "run -v $key true" "run -v -w 100ms $key true" "acquire -v $key" "renew -v $key $token" \
         "release -v $key $token" "release -v --force $key" "status -v" "status -v $key"; do
         # shellcheck disable=SC2086 # words
-        expect "$wanted" timeout 20 rlock $verb
+        expect "$wanted" timeout 20 rlock ${verb/-v/-v --connect-timeout 100ms}
         echo "$output" >>said
       done
     done
