@@ -325,7 +325,7 @@ shows_nothing() {
     background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
       --reply "text:-$reply" >fake.log
     until_true 10 grep -q ready fake.log
-    for RLOCK_SERVER in unix://:canary-123@$PWD/fake unix://ann:canary-123@$PWD/fake unix://$PWD/fake; do
+    for RLOCK_SERVER in unix://ann:canary-123@$PWD/fake unix://$PWD/fake; do
       export RLOCK_SERVER
       for verb in "run -v $key true" "run -v -w 100ms $key true" "acquire -v $key" "renew -v $key $token" \
         "release -v $key $token" "release -v --force $key" "status -v" "status -v $key"; do
