@@ -177,7 +177,7 @@ fake() {
   kill -KILL "$(server_pid kept)"
   until_true 10 is_gone "$(server_pid kept)"
   start_server kept --appendonly yes --appendfsync always
-  channels() { [ "$(redis pubsub channels | grep -c .)" = 3 ]; }
+  channels() { [ "$(redis pubsub channels "rlock:w:{*}:*" | grep -c .)" = 3 ]; }
   until_true 20 channels
   waiting 3
   rlock release "$key" "$token"
