@@ -21,8 +21,9 @@ only() {
   only base
   only redis base
   only process base
+  only local redis base
   only lock redis base
-  only commands lock redis process base
+  only commands lock local redis process base
   only cli commands lock redis base
   only docs cli base
 }

@@ -51,7 +51,8 @@ next_runs() { # the next holder, which looks whether the nested one lives
 @test "the outer one's shell ends first: the lock is kept until the nested run has ended, and given back then" {
   start_nested
   next_runs
-  [ ! -e next ] && [ ! -e ended ]
+  [ ! -e next ]
+  [ ! -e ended ]
   touch end
   ended 0 "$rlock"
   ended 0 "$next"
@@ -104,7 +105,8 @@ next_runs() { # the next holder, which looks whether the nested one lives
   touch end
   ended 143 "$rlock"
   ended 0 "$next"
-  [ -e ended ] && [ ! -e overlap ]
+  [ -e ended ]
+  [ ! -e overlap ]
   has_lines 2 seen
 }
 has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
@@ -114,7 +116,8 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
   next_runs
   kill -KILL "$rlock"
   ended 0 "$next"
-  [ ! -e overlap ] && [ ! -e ended ]
+  [ ! -e overlap ]
+  [ ! -e ended ]
   until_true 5 is_gone "$(cat inner)"
 }
 
@@ -151,7 +154,8 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
   kill -STOP "$(cat inner)"
   touch end
   until_true 10 [ -e ended ]
-  is_held && [ ! -e next ]
+  is_held
+  [ ! -e next ]
   kill -CONT "$(cat inner)"
   ended 0 "$rlock"
   ended 0 "$next"
@@ -161,14 +165,16 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
   start_nested -t 60s
   redis del "rlock:$key"
   ended 79 "$rlock"
-  is_gone "$(cat nested.pid)" && is_gone "$(cat inner)"
+  is_gone "$(cat nested.pid)"
+  is_gone "$(cat inner)"
   [ ! -e ended ]
 }
 
 @test "runs of another lock, nested ones among them, are not waited for" {
   rlock run "$key" -- sh -c 'rlock run other -- rlock run other -- sh -c "touch up; until [ -e end ]; do sleep 0.01; done" &
     until [ -e up ]; do sleep 0.01; done'
-  is_free && is_held other
+  is_free
+  is_held other
   # Nor do they, which wait for our lock, keep it from them.
   rlock run "$key" -- sh -c 'RLOCK_TOKEN= rlock run "$RLOCK_KEY" -- touch got & sleep 0.1'
   until_true 10 [ -e got ]

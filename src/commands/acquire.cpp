@@ -8,6 +8,7 @@
 #include "base/token.hpp"
 #include "commands/common.hpp"
 #include "commands/output.hpp"
+#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
@@ -18,7 +19,7 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
     case Format::json:
       return lease_json(options.key, lease, options.ttl);
     case Format::shell:
-      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
+      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token + 
              " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
     case Format::text:
       break;
@@ -33,15 +34,18 @@ int acquire(const Options& options) {
     base::log_error("--conflict-exit-code 0 with --export would let the script go on without the lock; leave it out");
     return base::exit_usage;
   }
-  auto client = make_client(options);
-  if (!client) return report(client.error(), options);
+  auto names = lock_names(options);
+  if (!names) return report(names.error(), options);
+  const auto address = server_address(options);
+  if (!address) return report(address.error(), options);
   auto token = base::random_token();
   if (!token) return report(token.error(), options);
 
   process::Signals signals;
   // The lock belongs to the script that called: this process ends now.
-  const auto who = lock::Who::describe(::getppid(), "");
-  lock::Acquisition acquisition(*client, *token, lock::LeaseTerms{options.ttl, {}, {}}, who, signals);
+  const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), "")};
+  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::together);
+  lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));
   if (!lease) return report(lease.error(), options, &signals);
   if (!*lease) return report_busy(options, acquisition.met());
@@ -51,8 +55,8 @@ int acquire(const Options& options) {
   const auto why = std::strerror(errno);
   base::Reprieve reprieve(signals);
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  (void)redis::until_served(limit, reprieve, [&](base::Instant until) {
-    return client->leave((*lease)->token, lock::Force::no, until, reprieve);
+  (void)base::until_served(limit, reprieve, [&](base::Instant until) {
+    return backend->release(request, lock::Force::no, {until, reprieve});
   });
   base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
   return base::exit_internal;

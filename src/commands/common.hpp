@@ -5,19 +5,9 @@
 #include "base/error.hpp"
 #include "commands/options.hpp"
 #include "lock/acquire.hpp"
-#include "lock/client.hpp"
 #include "process/signals.hpp"
 
 namespace rlock::commands {
-
-/// The server that the options name, with its password. Fails with usage or configuration.
-base::Result<redis::Address> server_address(const Options& options);
-
-/// Whether KEY can name a lock; fails with usage.
-base::Result<void> check_key(const Options& options);
-
-/// A client for the lock options.key, not connected yet. Checks the key too.
-base::Result<lock::Client> make_client(const Options& options);
 
 /// How long a lock may be waited for, as lock::Acquisition takes it.
 std::optional<base::Duration> patience(const Options& options);
@@ -31,7 +21,7 @@ int report(const base::Error& error, const Options& options, const process::Sign
 
 /// Says who is in the way, where that is known; with -E 0, where busy is fine, only under -v. Returns the exit status
 /// for busy.
-int report_busy(const Options& options, const std::optional<lock::NotHeld>& met);
+int report_busy(const Options& options, const std::optional<lock::Busy>& met);
 
 /// What to do about a lock whose lease has no end.
 std::string how_to_end(const std::string& key);

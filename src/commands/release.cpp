@@ -1,37 +1,35 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "commands/common.hpp"
+#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
 
 int release(const Options& options) {
-  auto client = make_client(options);
-  if (!client) return report(client.error(), options);
+  auto names = lock_names(options);
+  if (!names) return report(names.error(), options);
+  const auto address = server_address(options);
+  if (!address) return report(address.error(), options);
   const auto force = options.force ? lock::Force::yes : lock::Force::no;
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  bool unheard = false;
-  auto released = redis::until_served(limit, signals, [&](base::Instant until) {
-    const auto before = client->session().sent_at();
-    auto answer = client->leave(*token, force, until, signals);
-    const bool sent = client->session().sent_at() != before;
-    if (!answer && answer.error().code == base::ErrorCode::unreachable && sent) unheard = true;
-    return answer;
-  });
+  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
+  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
+  const auto released = base::until_served(
+      limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
   if (!released) return report(released.error(), options, &signals);
-  if (unheard && released->outcome != lock::ReleaseOutcome::released) {
-    base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
-    return base::exit_success;
-  }
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:
       if (options.force) {
         base::log_note("released " + options.key + ", held by " +
                        (released->holder ? released->holder->who.summary() : "another program than rlock"));
       }
+      return base::exit_success;
+    case lock::ReleaseOutcome::unknown:
+      base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
       return base::exit_success;
     case lock::ReleaseOutcome::absent:
       base::log_error("lost: " + options.key + " is not held by anybody");

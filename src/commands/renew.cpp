@@ -1,23 +1,29 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "commands/common.hpp"
+#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
 
 int renew(const Options& options) {
-  auto client = make_client(options);
-  if (!client) return report(client.error(), options);
+  auto names = lock_names(options);
+  if (!names) return report(names.error(), options);
+  const auto address = server_address(options);
+  if (!address) return report(address.error(), options);
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  auto renewed =
-      redis::until_served(base::BootClock::now() + options.connect_timeout, signals,
-                          [&](base::Instant until) { return client->renew(*token, options.ttl, until, signals); });
+  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
+  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
+  const auto renewed =
+      base::until_served(base::BootClock::now() + options.connect_timeout, signals, [&](base::Instant until) {
+        return backend->renew(request, lock::Watch::no, {until, signals});
+      });
   if (!renewed) return report(renewed.error(), options, &signals);
-  if (renewed->outcome == lock::RenewOutcome::renewed) return base::exit_success;
-  const bool absent = renewed->outcome == lock::RenewOutcome::absent;
-  base::log_error("lost: " + options.key + (absent ? " is not held by anybody" : " is held by somebody else"));
+  if (renewed->holder == lock::Standing::Holder::us) return base::exit_success;
+  const bool is_absent = renewed->holder == lock::Standing::Holder::nobody;
+  base::log_error("lost: " + options.key + (is_absent ? " is not held by anybody" : " is held by somebody else"));
   return base::exit_lost;
 }
 

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
+#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
 #include "process/nested.hpp"
@@ -54,8 +55,12 @@ std::string absolute(const std::string& path) {
 
 class Run {
  public:
-  Run(const Options& options, lock::Client client, lock::LeaseTerms terms)
-      : options_(options), client_(std::move(client)), terms_(terms) {}
+  Run(const Options& options, redis::Address address, lock::Names names, lock::LeaseTerms terms)
+      : options_(options),
+        address_(std::move(address)),
+        backend_(open()),
+        terms_(terms),
+        request_{std::move(names), {}, terms.ttl, {}} {}
 
   int operator()() {
     auto ground = reenter();
@@ -74,8 +79,9 @@ class Run {
     const char* token = std::getenv("RLOCK_TOKEN");
     if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
     process::NestedName name;
-    const auto checked = RLOCK_TRY(client_.check(token, base::never, signals_));
-    if (checked.holder != lock::Checked::Holder::us) return std::nullopt;
+    request_.token = token;
+    const auto checked = RLOCK_TRY(backend_->check(request_, {base::never, signals_}));
+    if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
     Ground ground{{token, checked.fence, {}}, Ours::reentered};
     ground.nested = RLOCK_TRY(base::random_token());
     if (checked.fence == 0) ground.lease.fence = fence_of_environment();
@@ -83,11 +89,11 @@ class Run {
     if (ground.outer) {
       const auto state = RLOCK_TRY(ground.outer->settle(last_look(), signals_));
       if (state != process::OuterRun::State::holds) return std::nullopt;
-      client_.session().close();
+      backend_ = open();  // what is connected would only keep a place on the server
     } else {
-      const auto renewed = RLOCK_TRY(client_.renew(token, terms_.ttl, base::never, signals_));
-      if (renewed.outcome != lock::RenewOutcome::renewed) return std::nullopt;
-      ground.lease.sent_at = client_.session().sent_at();
+      const auto renewed = RLOCK_TRY(backend_->renew(request_, lock::Watch::no, {base::never, signals_}));
+      if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
+      ground.lease.counts_from = renewed.counts_from;
     }
     name.keep();
     return ground;
@@ -111,7 +117,9 @@ class Run {
     if (options_.show_command) {
       for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
     }
-    lock::Acquisition acquisition(client_, *token, terms_, lock::Who::describe(::getpid(), command), signals_);
+    request_.token = *token;
+    request_.who = lock::Who::describe(::getpid(), command);
+    lock::Acquisition acquisition(*backend_, request_, terms_, signals_);
     auto lease = acquisition.acquire(patience(options_));
     met_ = acquisition.met();
     if (!lease) return std::unexpected(lease.error());
@@ -121,10 +129,9 @@ class Run {
 
   int under(const Ground& ground) {
     const auto& lease = ground.lease;
-    const auto deadline = ground.outer ? base::never : terms_.deadline(lease.sent_at);
+    const auto deadline = ground.outer ? base::never : terms_.deadline(lease.counts_from);
     auto permit = base::Permit::open(deadline, terms_.grace, terms_.kill_time);
     if (!permit) return not_started(ground, permit.error());
-    client_.session().never_start();
     set_environment(lease);
     if (ground.ours == Ours::reentered) ::setenv("RLOCK_NESTED", ground.nested.c_str(), 1);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
@@ -159,7 +166,7 @@ class Run {
 
   int watch_over(pid_t child, const Ground& ground, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
     const auto& lease = ground.lease;
-    lock::Renewal renewal(client_, lease, terms_, permit);
+    lock::Renewal renewal(*backend_, request_, lease, terms_, permit);
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
     how.guard = orders(ground, permit);
@@ -217,7 +224,7 @@ class Run {
     if (ground.ours == Ours::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     orders.orphaned = [&] {
-      if (ground.ours == Ours::taken) give_back_orphan(ground.lease.token, permit);
+      if (ground.ours == Ours::taken) give_back_orphan(permit);
     };
     return orders;
   }
@@ -232,16 +239,13 @@ class Run {
       if (guard) guard->stop();
       return GivenBack::unknown;
     }
-    int tries = 0;
     // A signal that came with the command's end shall not keep the lock, nor one that comes now keep us.
     base::Reprieve reprieve(signals_);
-    const auto released = redis::until_served(base::BootClock::now() + release_limit, reprieve, [&](base::Instant) {
-      ++tries;
-      const auto until = base::BootClock::now() + release_try;
-      return client_.leave(ground.lease.token, lock::Force::no, until, reprieve);
+    const auto released = base::until_served(base::BootClock::now() + release_limit, reprieve, [&](base::Instant) {
+      return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, reprieve});
     });
     const bool later =
-        !released && (redis::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
+        !released && (base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
     if (later && permit != nullptr && !guard) {
       if (auto started = process::Guard::start(*permit, 0, orders(ground, *permit))) guard = std::move(*started);
     }
@@ -254,19 +258,20 @@ class Run {
       return GivenBack::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) return GivenBack::yes;
-    // Where the first went unanswered it may have been the one that released.
-    return tries == 1 ? GivenBack::was_lost : GivenBack::unknown;
+    return released->outcome == lock::ReleaseOutcome::unknown ? GivenBack::unknown : GivenBack::was_lost;
   }
 
-  // In the guard, where nothing of the client's connection may be used; until the lease ends on the server too.
-  void give_back_orphan(const std::string& token, const base::Permit& permit) {
-    lock::Client client(redis::Session(client_.session().address(), release_try, redis::OnDemand::leave),
-                        client_.names().lock);
-    client.session().greet_together();
+  std::unique_ptr<lock::Backend> open() const {
+    return open_backend(address_, options_.connect_timeout, redis::Greet::together);
+  }
+
+  // In the guard, where nothing of our connection may be used; until the lease ends on the server too.
+  void give_back_orphan(const base::Permit& permit) {
+    const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::leave);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
-    (void)redis::until_served(lease_ends, plain,
-                              [&](base::Instant until) { return client.leave(token, lock::Force::no, until, plain); });
+    (void)base::until_served(lease_ends, plain,
+                              [&](base::Instant until) { return backend->release(request_, lock::Force::no, {until, plain}); });
   }
 
   // What the command sees: an rlock inside it must meet the same lock, whatever the options were. No password of ours
@@ -282,7 +287,7 @@ class Run {
     if (password_is_in_file()) {
       ::unsetenv("RLOCK_SERVER");
     } else {
-      ::setenv("RLOCK_SERVER", client_.session().name().c_str(), 1);
+      ::setenv("RLOCK_SERVER", address_.display().c_str(), 1);
     }
   }
 
@@ -294,9 +299,11 @@ class Run {
 
   const Options& options_;
   process::Signals signals_;
-  lock::Client client_;
+  redis::Address address_;
+  std::unique_ptr<lock::Backend> backend_;
   lock::LeaseTerms terms_;
-  std::optional<lock::NotHeld> met_;
+  lock::Request request_;
+  std::optional<lock::Busy> met_;
   std::optional<process::Terminal> terminal_;
 };
 
@@ -306,9 +313,11 @@ int run(const Options& options) {
   const auto renewing = options.no_renew ? lock::Renewing::no : lock::Renewing::yes;
   auto terms = lock::LeaseTerms::make(options.ttl, options.kill_after, renewing);
   if (!terms) return report(terms.error(), options);
-  auto client = make_client(options);
-  if (!client) return report(client.error(), options);
-  return Run(options, std::move(*client), *terms)();
+  auto names = lock_names(options);
+  if (!names) return report(names.error(), options);
+  auto address = server_address(options);
+  if (!address) return report(address.error(), options);
+  return Run(options, std::move(*address), std::move(*names), *terms)();
 }
 
 }  // namespace rlock::commands

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "commands/common.hpp"
 #include "commands/output.hpp"
+#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
@@ -17,27 +18,19 @@ namespace {
 // As many as anyone reads; more are counted.
 constexpr std::int64_t max_waiters = 1'000;
 
-Result<std::vector<Sight>> look(const Options& options, base::Poller& poller) {
-  if (!options.key.empty()) {
-    if (auto checked = check_key(options); !checked) return std::unexpected(checked.error());
-  }
-  auto address = server_address(options);
-  if (!address) return std::unexpected(address.error());
-  redis::Session session(std::move(*address), options.connect_timeout, redis::OnDemand::start);
+Result<std::vector<Sight>> look(const Options& options, base::Wait wait) {
+  if (!options.key.empty()) RLOCK_TRY(lock_names(options));
+  const auto address = RLOCK_TRY(server_address(options));
+  const auto backend = open_backend(address, options.connect_timeout, redis::Greet::first);
 
   std::vector<std::string> keys{options.key};
-  if (options.key.empty()) {
-    auto listed = lock::list_locks(session, options.prefix, poller);
-    if (!listed) return std::unexpected(listed.error());
-    keys = std::move(*listed);
-  }
+  if (options.key.empty()) keys = RLOCK_TRY(backend->list(options.prefix, wait));
   std::vector<std::string> wire_keys;
   for (const auto& key : keys) wire_keys.push_back(options.prefix + key);
-  auto locks = lock::inspect(session, wire_keys, max_waiters, poller);
-  if (!locks) return std::unexpected(locks.error());
+  auto locks = RLOCK_TRY(backend->inspect(wire_keys, max_waiters, wait));
 
   std::vector<Sight> sights;
-  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move((*locks)[i])});
+  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
   if (options.key.empty()) {
     std::erase_if(sights, [&](const Sight& sight) {
       const auto& lock = sight.lock;
@@ -64,8 +57,8 @@ void tell_of_endless(const std::vector<Sight>& sights) {
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   base::PlainPoller plain;
-  auto sights = redis::until_served(base::BootClock::now() + options.connect_timeout, plain,
-                                    [&](base::Instant) { return look(options, plain); });
+  auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
+                                    [&](base::Instant) { return look(options, {base::never, plain}); });
   if (!sights) return report(sights.error(), options);
   std::string text;
   if (options.format == Format::json) {

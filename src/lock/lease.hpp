@@ -12,7 +12,7 @@ namespace rlock::lock {
 struct Lease {
   std::string token;
   std::uint64_t fence = 0;
-  base::Instant sent_at{};  ///< before the request that got it: the lease counts from here (R3)
+  base::Instant counts_from{};  ///< before the request that got it was sent (R3 of tests/PROOFS.md)
 };
 
 enum class Renewing { yes, no };

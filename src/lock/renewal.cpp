@@ -64,7 +64,7 @@ void Renewal::stop() {
 
 void Renewal::keep_alive() {
   StopPoller poller(stop_.fd());
-  next_ = terms_.renew_at(lease_.sent_at);
+  next_ = terms_.renew_at(lease_.counts_from);
   // The first renewal also turns the watch on, so that a lock deleted from outside is noticed at once.
   auto went = renew_once(poller);
   while (went == Went::on) {
@@ -80,22 +80,21 @@ void Renewal::keep_alive() {
     }
   }
   // A lock that is only gone leaves the command its grace, which ends when somebody else has the lock.
-  while (permit_.loss() == base::Permit::Loss::gone && client_.session().is_open() &&
+  while (permit_.loss() == base::Permit::Loss::gone && !backend_.wait_fds().empty() &&
          sleep(poller, base::never) == Woken::to_check) {
     (void)check_once(poller);
   }
 }
 
-// Until it is time, a nudge comes, or the server tells of a change.
+// Until it is time, a nudge comes, or a server tells of a change.
 Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   while (true) {
-    if (client_.session().is_open()) {
-      // Before each wait: what came behind the last reply was read with it, and makes the descriptor readable no more.
-      const auto touched = client_.lock_was_touched();
-      if (!touched) return Woken::to_renew;  // the connection broke; a renewal makes a new one, and the watch
-      if (*touched) return Woken::to_check;
-    }
-    std::array<pollfd, 2> fds{pollfd{nudge_.fd(), POLLIN, 0}, pollfd{client_.session().fd(), POLLIN, 0}};
+    // Before each wait: what came behind the last reply was read with it, and makes the descriptor readable no more.
+    const auto event = backend_.drain();
+    if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
+    if (event->touched) return Woken::to_check;
+    auto fds = backend_.wait_fds();
+    fds.push_back({nudge_.fd(), POLLIN, 0});
     switch (poller.wait(fds, until)) {
       case Readiness::interrupted:
         return Woken::to_stop;
@@ -104,7 +103,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
       case Readiness::ready:
         break;
     }
-    if (fds[0].revents != 0) {
+    if (fds.back().revents != 0) {
       nudge_.clear();
       return Woken::to_renew;
     }
@@ -112,18 +111,14 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
 }
 
 // One try must not eat the time of the next.
-Instant Renewal::one_try() const {
-  return std::min(BootClock::now() + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5)), permit_.until());
+base::Wait Renewal::one_try(StopPoller& poller) const {
+  const auto end = BootClock::now() + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5));
+  return {std::min(end, permit_.until()), poller};
 }
 
 Renewal::Went Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Went::over;
-  if (!client_.session().is_open()) watching_ = false;
-  if (!watching_) {
-    // Refused or not, it is asked once a connection.
-    watching_ = client_.watch(one_try(), poller).has_value();
-  }
-  auto renewed = client_.renew(lease_.token, terms_.ttl, one_try(), poller);
+  const auto renewed = backend_.renew(request_, Watch::yes, one_try(poller));
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
     if (renewed.error().code == base::ErrorCode::gone) {
@@ -134,32 +129,28 @@ Renewal::Went Renewal::renew_once(StopPoller& poller) {
     next_ = BootClock::now() + terms_.retry_pause();
     return Went::on;
   }
-  using Holder = Checked::Holder;
-  const auto holder = renewed->outcome == RenewOutcome::renewed     ? Holder::us
-                      : renewed->outcome == RenewOutcome::not_owner ? Holder::other
-                                                                    : Holder::nobody;
-  if (judge(holder, renewed->fence) == Went::over) return Went::over;
-  const auto sent = client_.session().sent_at();
+  if (judge(*renewed) == Went::over) return Went::over;
   // An answer that comes after its own deadline proves nothing.
-  if (const auto deadline = terms_.deadline(sent); BootClock::now() < deadline) permit_.extend(deadline);
-  next_ = terms_.renew_at(sent);
+  const auto deadline = terms_.deadline(renewed->counts_from);
+  if (BootClock::now() < deadline) permit_.extend(deadline);
+  next_ = terms_.renew_at(renewed->counts_from);
   return Went::on;
 }
 
 Renewal::Went Renewal::check_once(StopPoller& poller) {
-  const auto checked = client_.check(lease_.token, one_try(), poller);
-  if (checked) return judge(checked->holder, checked->fence);
+  const auto checked = backend_.check(request_, one_try(poller));
+  if (checked) return judge(*checked);
   if (checked.error().code == base::ErrorCode::interrupted) return Went::over;
   // Nobody knows what the touch was; a renewal will say.
   next_ = BootClock::now();
   return Went::on;
 }
 
-Renewal::Went Renewal::judge(Checked::Holder holder, std::uint64_t fence) {
-  // Under another fence it is another lease: ours ran out, and an enter that came late took the lock again.
-  const bool is_other_lease = fence != 0 && lease_.fence != 0 && fence != lease_.fence;
-  if (holder == Checked::Holder::us && !is_other_lease) return Went::on;
-  permit_.revoke(holder == Checked::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
+Renewal::Went Renewal::judge(const Standing& standing) {
+  // Under another fence it is another lease: ours ran out, and a request that came late took the lock again.
+  const bool is_other_lease = standing.fence != 0 && lease_.fence != 0 && standing.fence != lease_.fence;
+  if (standing.holder == Standing::Holder::us && !is_other_lease) return Went::on;
+  permit_.revoke(standing.holder == Standing::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
   return Went::over;
 }
 

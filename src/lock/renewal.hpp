@@ -5,19 +5,20 @@
 
 #include "base/event.hpp"
 #include "base/permit.hpp"
-#include "lock/client.hpp"
+#include "lock/backend.hpp"
 #include "lock/lease.hpp"
 
 namespace rlock::lock {
 
-/// Keeps a lease alive from a thread of its own, the only one that talks to the server while the command
-/// runs. It extends the permit with each renewal and revokes it when the server says that the token is
-/// not the holder's. "No answer" is not lost: it tries again until the supervisor acts on the permit. When the server
-/// tells that the lock was touched, it looks and does not renew: others may renew under the same token.
+/// Keeps a lease alive from a thread of its own, the only one that talks to the backend while the command runs. It
+/// extends the permit with each renewal and revokes it when the token is not the holder's any more. "No answer" is not
+/// lost: it tries again until the supervisor acts on the permit. When the backend tells that the lock was touched, it
+/// checks and does not renew: others may renew under the same token.
 class Renewal {
  public:
-  Renewal(Client& client, Lease lease, LeaseTerms terms, base::Permit& permit)
-      : client_(client), lease_(std::move(lease)), terms_(terms), permit_(permit) {}
+  /// The request of the acquire that got the lease.
+  Renewal(Backend& backend, Request request, Lease lease, LeaseTerms terms, base::Permit& permit)
+      : backend_(backend), request_(std::move(request)), lease_(std::move(lease)), terms_(terms), permit_(permit) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal() { stop(); }
@@ -27,7 +28,7 @@ class Renewal {
   /// Renew now: after a stop nobody knows what became of the lease. Safe to call at any time.
   void check_now();
   /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the
-  /// client is the caller's, and no renewal comes after (R10).
+  /// backend is the caller's, and no renewal comes after (R10 of tests/PROOFS.md).
   void stop();
 
  private:
@@ -38,17 +39,17 @@ class Renewal {
   Woken sleep(StopPoller& poller, base::Instant until);
   Went renew_once(StopPoller& poller);
   Went check_once(StopPoller& poller);
-  Went judge(Checked::Holder holder, std::uint64_t fence);
-  base::Instant one_try() const;
+  Went judge(const Standing& standing);
+  base::Wait one_try(StopPoller& poller) const;
 
-  Client& client_;
+  Backend& backend_;
+  Request request_;
   Lease lease_;
   LeaseTerms terms_;
   base::Permit& permit_;
   base::Event stop_;
   base::Event nudge_;
   base::Instant next_{};  ///< when to renew
-  bool watching_ = false;
   std::thread thread_;
 };
 

@@ -20,7 +20,7 @@ struct Address {
   std::string user;                ///< empty: the default user
   std::optional<std::string> password;
   int database = 0;
-  bool is_local = false;  ///< the private server of this machine; path is known once it runs
+  bool is_local = false;  ///< the private server of this machine: nothing else counts
 
   /// Reads `redis://[[user:]password@]host[:port][/db]`, `unix:///path[?db=N]` and `local`; percent
   /// escapes are undone. An empty password is none. A failure names what is wrong with the URL, but not its user or

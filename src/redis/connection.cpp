@@ -1,100 +1,45 @@
 #include "redis/connection.hpp"
 
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <netinet/tcp.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <new>
+#include <utility>
 
-#include "base/fd.hpp"
 #include "redis/reply_reader.hpp"
 
 namespace rlock::redis {
-namespace {
 
 using base::ErrorCode;
 using base::fail;
-using base::Instant;
 using base::Readiness;
+using base::Result;
+using base::Wait;
+
+namespace {
 
 // No honest reply of rlock's scripts comes near it: status pages through what it lists.
-constexpr std::size_t largest_reply = 8U << 20U;
-
-// A peer that vanished without a word is noticed by the kernel within about 20 s, whatever we do.
-void set_tcp_options(int fd) {
-  const auto set = [fd](int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
-}
-
-base::Result<base::Fd> connect(const SocketAddress& address, const std::string& name, Instant until,
-                               base::Poller& poller) {
-  const auto family = address.storage.ss_family;
-  base::Fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return base::fail_errno(ErrorCode::unreachable, "socket");
-  if (family != AF_UNIX) set_tcp_options(fd.get());
-  while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0) {
-    if (errno == EAGAIN && family == AF_UNIX) {
-      // The server's backlog is full, as when many connect at once; there is nothing to poll for.
-      if (base::BootClock::now() >= until) return fail(ErrorCode::unreachable, name + ": its backlog is full");
-      if (poller.wait({}, base::BootClock::now() + std::chrono::milliseconds(2)) == Readiness::interrupted) {
-        return fail(ErrorCode::interrupted, "interrupted");
-      }
-      continue;
-    }
-    if (errno != EINPROGRESS) return base::fail_errno(ErrorCode::unreachable, "cannot connect to " + name);
-    pollfd writable{fd.get(), POLLOUT, 0};
-    switch (poller.wait({&writable, 1}, until)) {
-      case Readiness::interrupted:
-        return fail(ErrorCode::interrupted, "interrupted");
-      case Readiness::timed_out:
-        return fail(ErrorCode::unreachable, "cannot connect to " + name + ": timed out");
-      case Readiness::ready:
-        break;
-    }
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == 0) break;
-    errno = error;
-    return base::fail_errno(ErrorCode::unreachable, "cannot connect to " + name);
-  }
-  return fd;
-}
+constexpr std::size_t max_reply = 8U << 20U;
+constexpr std::size_t read_size = 16U << 10U;
 
 }  // namespace
 
-void Connection::Free::operator()(redisContext* context) const { ::redisFree(context); }
+void Connection::Free::operator()(redisReader* reader) const { ::redisReaderFree(reader); }
 
-base::Result<Connection> Connection::open(std::span<const SocketAddress> addresses, std::string name, Instant until,
-                                          base::Poller& poller) {
-  base::Result<base::Fd> fd = fail(ErrorCode::unreachable, name + " has no address");
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const auto now = base::BootClock::now();
-    const auto share = (until - now) / static_cast<long>(addresses.size() - i);
-    fd = connect(addresses[i], name, now + share, poller);
-    if (fd || fd.error().code == ErrorCode::interrupted) break;
-  }
-  if (!fd) return std::unexpected(fd.error());
-
-  redisOptions options{};
-  options.type = REDIS_CONN_USERFD;
-  options.endpoint.fd = fd->get();
-  options.options = REDIS_OPT_NONBLOCK;
-  redisContext* context = ::redisConnectWithOptions(&options);
-  if (context == nullptr) return fail(ErrorCode::internal, "out of memory");
-  (void)fd->release();
-  context->reader->fn = reply_functions();
-  return Connection(context, std::move(name));
+Connection::Connection(std::unique_ptr<Stream> stream, std::string name)
+    : stream_(std::move(stream)), reader_(::redisReaderCreateWithFunctions(reply_functions())), name_(std::move(name)) {
+  if (!reader_) throw std::bad_alloc();
 }
 
-int Connection::fd() const { return context_->fd; }
+Result<Connection> Connection::open(std::unique_ptr<Stream> stream, std::string name, Wait wait) {
+  Connection connection(std::move(stream), std::move(name));
+  while (true) {
+    const auto wants = connection.stream_->handshake();
+    if (!wants) return base::fail(wants.error().code, connection.name_ + ": " + wants.error().message);
+    if (*wants == 0) return connection;
+    if (auto ready = connection.wait_for(*wants, wait); !ready) return std::unexpected(ready.error());
+  }
+}
 
 void Connection::append(const Command& command) {
   std::vector<const char*> argv;
@@ -103,81 +48,104 @@ void Connection::append(const Command& command) {
     argv.push_back(argument.data());
     sizes.push_back(argument.size());
   }
-  ::redisAppendCommandArgv(context_.get(), static_cast<int>(argv.size()), argv.data(), sizes.data());
+  char* formatted = nullptr;
+  const auto size =
+      ::redisFormatCommandArgv(&formatted, static_cast<int>(argv.size()), argv.data(), sizes.data());
+  if (size < 0) throw std::bad_alloc();
+  unsent_.append(formatted, static_cast<std::size_t>(size));
+  ::redisFreeCommand(formatted);
 }
 
-base::Result<void> Connection::wait(short events, Instant until, base::Poller& poller) {
+Result<void> Connection::wait_for(short events, Wait wait) const {
   pollfd ready{fd(), events, 0};
-  switch (poller.wait({&ready, 1}, until)) {
+  switch (wait({&ready, 1})) {
     case Readiness::interrupted:
       return fail(ErrorCode::interrupted, "interrupted");
     case Readiness::timed_out:
       return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
     case Readiness::ready:
-      return {};
+      break;
   }
+  // A peer whose bytes trickle in keeps the descriptor ready: it must not carry us past the end of the wait.
+  if (wait.is_over()) return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
   return {};
 }
 
-base::Result<void> Connection::send(Instant until, base::Poller& poller) {
-  int done = 0;
-  while (true) {
-    if (::redisBufferWrite(context_.get(), &done) != REDIS_OK) {
-      return fail(ErrorCode::unreachable, "lost the connection to " + name_ + ": " + context_->errstr);
-    }
-    if (done != 0) return {};
-    RLOCK_TRY(wait(POLLOUT, until, poller));
-  }
+base::Error Connection::lost(const base::Error& error) const {
+  return {error.code, "lost the connection to " + name_ + ": " + error.message};
 }
 
-base::Result<void> Connection::receive() {
-  const auto before = context_->reader->len;
-  if (::redisBufferRead(context_.get()) != REDIS_OK) {
-    return fail(ErrorCode::unreachable, "lost the connection to " + name_ + ": " + context_->errstr);
+Result<void> Connection::send(Wait wait) {
+  std::size_t done = 0;
+  while (done < unsent_.size()) {
+    const auto written = stream_->write({unsent_.data() + done, unsent_.size() - done});
+    if (!written) return std::unexpected(lost(written.error()));
+    done += written->bytes;
+    if (written->bytes > 0) continue;
+    if (auto ready = wait_for(written->wants, wait); !ready) return ready;
   }
-  unparsed_ += context_->reader->len - before;
-  if (unparsed_ > largest_reply) return fail(ErrorCode::unreachable, name_ + " sends a reply without an end");
+  unsent_.clear();
   return {};
+}
+
+Result<Transfer> Connection::receive() {
+  std::array<char, read_size> bytes;
+  auto received = stream_->read(bytes);
+  if (!received) return std::unexpected(lost(received.error()));
+  if (received->bytes > 0) ::redisReaderFeed(reader_.get(), bytes.data(), received->bytes);
+  unparsed_ += received->bytes;
+  if (unparsed_ > max_reply) return fail(ErrorCode::unreachable, name_ + " sends a reply without an end");
+  return received;
 }
 
 // A complete reply, or none when more bytes are needed.
-base::Result<std::unique_ptr<Reply>> Connection::parse() {
+Result<std::optional<Reply>> Connection::parse() {
   void* object = nullptr;
-  if (::redisReaderGetReply(context_->reader, &object) != REDIS_OK) {
-    return fail(ErrorCode::unreachable, name_ + " does not speak RESP: " + context_->reader->errstr);
+  if (::redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
+    return fail(ErrorCode::unreachable, name_ + " does not speak RESP: " + reader_->errstr);
   }
-  if (object != nullptr) unparsed_ = 0;
-  return std::unique_ptr<Reply>(static_cast<Reply*>(object));
+  if (object == nullptr) return std::nullopt;
+  unparsed_ = 0;
+  const std::unique_ptr<Reply> reply(static_cast<Reply*>(object));
+  return std::move(*reply);
 }
 
-base::Result<Reply> Connection::next(Instant until, base::Poller& poller) {
+Result<Reply> Connection::next(Wait wait) {
+  // At first what is there: in a flight the bytes of the next reply came with those of the one before.
+  short wants = POLLIN;
   while (true) {
-    auto reply = RLOCK_TRY(parse());
-    if (reply) return std::move(*reply);
-    // Before the read, not after: bytes that trickle in must not carry us past `until`.
-    RLOCK_TRY(wait(POLLIN, until, poller));
-    if (base::BootClock::now() >= until) return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
-    RLOCK_TRY(receive());
+    auto reply = parse();
+    if (!reply) return std::unexpected(reply.error());
+    if (*reply) return std::move(**reply);
+    if (!stream_->has_buffered()) {
+      if (auto ready = wait_for(wants, wait); !ready) return std::unexpected(ready.error());
+    }
+    const auto received = receive();
+    if (!received) return std::unexpected(received.error());
+    wants = received->bytes > 0 ? static_cast<short>(POLLIN) : received->wants;
   }
 }
 
 std::optional<Reply> Connection::last_words() {
-  // Not through hiredis, which reads no more after an error.
-  std::array<char, 512> text{};
-  const auto n = ::recv(fd(), text.data(), text.size(), MSG_DONTWAIT);
-  if (n <= 0 || ::redisReaderFeed(context_->reader, text.data(), static_cast<std::size_t>(n)) != REDIS_OK) return {};
+  if (!receive()) return std::nullopt;
   auto reply = parse();
-  if (!reply || !*reply || !(*reply)->is_error()) return {};
+  if (!reply || !*reply || !(*reply)->is_error()) return std::nullopt;
   return std::move(**reply);
 }
 
-base::Result<std::vector<Reply>> Connection::drain() {
+Result<std::vector<Reply>> Connection::drain() {
   std::vector<Reply> replies;
-  RLOCK_TRY(receive());
   while (true) {
-    auto reply = RLOCK_TRY(parse());
-    if (!reply) return replies;
-    replies.push_back(std::move(*reply));
+    const auto received = receive();
+    if (!received) return std::unexpected(received.error());
+    while (true) {
+      auto reply = parse();
+      if (!reply) return std::unexpected(reply.error());
+      if (!*reply) break;
+      replies.push_back(std::move(**reply));
+    }
+    // Whatever else is on its way makes the descriptor readable again.
+    if (received->bytes < read_size && !stream_->has_buffered()) return replies;
   }
 }
 

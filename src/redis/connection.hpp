@@ -2,53 +2,54 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "base/poller.hpp"
+#include "base/wait.hpp"
 #include "redis/reply.hpp"
-#include "redis/resolve.hpp"
+#include "redis/stream.hpp"
 
-struct redisContext;
+struct redisReader;
 
 namespace rlock::redis {
 
 using Command = std::vector<std::string>;
 
-/// One connected socket that speaks RESP through hiredis. hiredis builds requests and reads replies; the
-/// waiting is done here, because its own timeout starts anew with every byte and every EINTR, while
-/// `until` means until (R4). Any failure leaves the connection unusable: drop it.
+/// RESP over a stream. hiredis formats requests and reads replies; the waiting is done here, because hiredis' own timeout
+/// starts anew with every byte and every EINTR, while a Wait ends when it says (R4 of tests/PROOFS.md). Any failure leaves
+/// the connection unusable: drop it.
 class Connection {
  public:
-  /// Tries each address in turn, each for its share of the time left. `name` stands in messages.
-  static base::Result<Connection> open(std::span<const SocketAddress> addresses, std::string name, base::Instant until,
-                                       base::Poller& poller);
+  /// Does the handshake of the stream. `name` stands for the server in messages.
+  static base::Result<Connection> open(std::unique_ptr<Stream> stream, std::string name, base::Wait wait);
 
   /// Puts a command behind those not yet sent.
   void append(const Command& command);
   /// Sends all that was appended.
-  base::Result<void> send(base::Instant until, base::Poller& poller);
+  base::Result<void> send(base::Wait wait);
   /// The next reply, pushes included.
-  base::Result<Reply> next(base::Instant until, base::Poller& poller);
+  base::Result<Reply> next(base::Wait wait);
   /// After a send that failed: the error that the server said before it closed, if any (too many clients).
   std::optional<Reply> last_words();
-  /// Reads what has arrived, if anything, without waiting; then a complete reply or nothing.
+  /// Reads what has arrived, if anything, without waiting; returns the complete replies in it.
   base::Result<std::vector<Reply>> drain();
 
-  int fd() const;
+  int fd() const { return stream_->fd(); }
 
  private:
   struct Free {
-    void operator()(redisContext* context) const;
+    void operator()(redisReader* reader) const;
   };
-  Connection(redisContext* context, std::string name) : context_(context), name_(std::move(name)) {}
-  base::Result<std::unique_ptr<Reply>> parse();
-  base::Result<void> wait(short events, base::Instant until, base::Poller& poller);
-  base::Result<void> receive();
+  Connection(std::unique_ptr<Stream> stream, std::string name);
+  base::Result<std::optional<Reply>> parse();
+  base::Result<void> wait_for(short events, base::Wait wait) const;
+  base::Result<Transfer> receive();
+  base::Error lost(const base::Error& error) const;
 
-  std::unique_ptr<redisContext, Free> context_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<redisReader, Free> reader_;
   std::string name_;
+  std::string unsent_;
   std::size_t unparsed_ = 0;  ///< bytes received since the last complete reply
 };
 

@@ -49,16 +49,16 @@ class Lookup {
   std::vector<SocketAddress>& addresses() { return addresses_; }
 
   // One wait, and what follows from it.
-  base::Readiness step(base::Instant until, base::Poller& poller) {
+  base::Readiness step(base::Wait wait) {
     timeval room{};
-    auto next = until;
+    auto next = wait.until();
     if (const auto* left = ::ares_timeout(channel_, nullptr, &room); left != nullptr) {
       // Rounded up, or the last millisecond would be waited for many times over.
-      next = std::min(until, base::BootClock::now() + std::chrono::seconds(left->tv_sec) +
+      next = std::min(wait.until(), base::BootClock::now() + std::chrono::seconds(left->tv_sec) +
                                  std::chrono::milliseconds(left->tv_usec / 1000 + 1));
     }
     auto ready = sockets_;  // the look-up changes its sockets while it reads them
-    const auto readiness = poller.wait(ready, next);
+    const auto readiness = wait.at_most(next)(ready);
     if (readiness == base::Readiness::interrupted) return readiness;
     ::ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // tries that are over
     if (readiness == base::Readiness::ready) {
@@ -102,10 +102,9 @@ class Lookup {
 
 }  // namespace
 
-base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::uint16_t port, base::Instant until,
-                                                 base::Poller& poller) {
+base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::uint16_t port, base::Wait wait) {
   using namespace std::chrono_literals;
-  const auto left = std::chrono::duration_cast<base::Duration>(until - base::BootClock::now());
+  const auto left = std::chrono::duration_cast<base::Duration>(wait.until() - base::BootClock::now());
   Lookup lookup;
   if (const int status = lookup.start(host, port, std::clamp<base::Duration>(left / 4, 50ms, 2s));
       status != ARES_SUCCESS) {
@@ -113,8 +112,8 @@ base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::u
   }
   bool is_late = false;
   while (!lookup.is_done() && !is_late) {
-    if (lookup.step(until, poller) == base::Readiness::interrupted) return fail(ErrorCode::interrupted, "interrupted");
-    is_late = base::BootClock::now() >= until;
+    if (lookup.step(wait) == base::Readiness::interrupted) return fail(ErrorCode::interrupted, "interrupted");
+    is_late = wait.is_over();
   }
   if (!lookup.addresses().empty()) return std::move(lookup.addresses());
   if (!lookup.is_done() || lookup.status() == ARES_ETIMEOUT) {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "base/poller.hpp"
-#include "redis/resolve.hpp"
+#include <vector>
+
+#include "redis/socket.hpp"
 
 namespace rlock::redis {
 
 /// The addresses of a name, as /etc/hosts and the servers in /etc/resolv.conf have it, in the order to try them.
-/// Without a thread, and without a module of the machine's libc. Fails with unreachable at `until`, or when nobody
+/// Without a thread, and without a module of the machine's libc. Fails with unreachable at the end of the wait, or when nobody
 /// knows it.
-base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::uint16_t port, base::Instant until,
-                                                 base::Poller& poller);
+base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::uint16_t port, base::Wait wait);
 
 }  // namespace rlock::redis

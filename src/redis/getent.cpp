@@ -118,8 +118,7 @@ bool knows_more_than_dns() {
   return false;
 }
 
-base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Instant until,
-                                                    base::Poller& poller) {
+base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Wait wait) {
   const auto unknown = [&](const std::string& why) {
     return fail(ErrorCode::unreachable, "cannot resolve " + host + ": " + why);
   };
@@ -139,7 +138,7 @@ base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std
   std::string text;
   while (text.size() < max_output) {
     pollfd readable{output.get(), POLLIN, 0};
-    switch (poller.wait({&readable, 1}, until)) {
+    switch (wait({&readable, 1})) {
       case base::Readiness::interrupted:
         return fail(ErrorCode::interrupted, "interrupted");
       case base::Readiness::timed_out:

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "base/poller.hpp"
-#include "redis/resolve.hpp"
+#include <vector>
+
+#include "redis/socket.hpp"
 
 namespace rlock::redis {
 
@@ -10,9 +11,8 @@ namespace rlock::redis {
 bool knows_more_than_dns();
 
 /// The addresses of a name as the machine's own libc has it: one child runs `getent ahosts`. It has no descriptor,
-/// signal disposition or environment of ours, and is killed and reaped where it is late or the poller is interrupted.
-/// Fails with unreachable at `until`, or when nobody knows the name.
-base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Instant until,
-                                                    base::Poller& poller);
+/// signal disposition or environment of ours, and is killed and reaped where it is late or the wait is interrupted.
+/// Fails with unreachable at the end of the wait, or when nobody knows the name.
+base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Wait wait);
 
 }  // namespace rlock::redis

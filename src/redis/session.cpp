@@ -6,8 +6,8 @@
 namespace rlock::redis {
 
 using base::ErrorCode;
-using base::Instant;
 using base::Result;
+using base::Wait;
 
 namespace {
 
@@ -16,129 +16,94 @@ bool turns_away(const Reply& reply) { return reply.is_error() && reply.text.star
 
 }  // namespace
 
-Instant Session::bounded(Instant until) const { return std::min(until, base::BootClock::now() + timeout_); }
-
 template <class T>
 Result<T> Session::dropped(base::Error error) {
   connection_.reset();
   return std::unexpected(std::move(error));
 }
 
-Result<void> Session::connect(Instant until, base::Poller& poller) {
+Result<base::Fd> Session::connect_socket(Wait wait) {
+  const auto target = RLOCK_TRY(locator_->locate(std::exchange(because_, Because::refused), wait));
+  auto socket = redis::connect(target.addresses, name(), wait);
+  if (socket || socket.error().code != ErrorCode::unreachable) return socket;
+  const bool is_revived = RLOCK_TRY(locator_->revive(wait));
+  if (is_revived) socket = redis::connect(target.addresses, name(), bounded({base::never, wait.poller()}));
+  return socket;
+}
+
+Result<void> Session::connect(Wait wait) {
   pushes_.clear();
-  if (address_.is_local && address_.path.empty()) {
-    auto path = local_socket();
-    if (!path) return std::unexpected(path.error());
-    address_.path = *path;
-  }
-  // What worked last time first, so that a dead resolver takes no lock away; a fresh look every other
-  // time, because names move.
-  if (resolved_.empty() || resolve_anew_) {
-    auto addresses = resolve(address_, until, poller);
-    if (!addresses) {
-      resolve_anew_ = false;
-      return std::unexpected(addresses.error());
-    }
-    resolved_ = std::move(*addresses);
-  }
-  auto connection =
-      address_.is_local ? connect_local(until, poller) : Connection::open(resolved_, name_, until, poller);
-  resolve_anew_ = !connection && !resolve_anew_;
-  if (!connection) return std::unexpected(connection.error());
-  connection_ = std::move(*connection);
+  auto socket = RLOCK_TRY(connect_socket(wait));
+  RLOCK_TRY(locator_->connected(socket.get()));
+  connection_ = RLOCK_TRY(Connection::open(plain_stream(std::move(socket)), name(), wait));
+  because_ = Because::broken;
   return {};
 }
 
-Result<Connection> Session::connect_local(Instant until, base::Poller& poller) {
-  const auto gone = [this] {
-    return base::fail(ErrorCode::gone, "the " + name_ + " server is gone, and its locks are");
-  };
-  const bool must_be_the_same = on_demand_ == OnDemand::leave && local_;
-  auto found = LocalServer::at(address_.path);
-  auto connection = Connection::open(resolved_, name_, until, poller);
-  if (!connection && connection.error().code == ErrorCode::unreachable) {
-    if (must_be_the_same && local_->is_gone_from(address_.path)) return gone();
-    if (on_demand_ == OnDemand::start) {
-      RLOCK_TRY(start_local_server(address_.path, poller));
-      found = LocalServer::at(address_.path);
-      connection = Connection::open(resolved_, name_, bounded(base::never), poller);
-    }
-  }
-  if (!connection) return connection;
-  found.reached_by(connection->fd());
-  if (must_be_the_same && found != local_) return gone();
-  local_ = found;
-  return connection;
-}
-
-std::vector<Command> Session::greeting() const {
+std::vector<Command> Session::greeting_commands() const {
   std::vector<Command> commands;
-  if (address_.password) {
-    commands.push_back(address_.user.empty() ? Command{"AUTH", *address_.password}
-                                             : Command{"AUTH", address_.user, *address_.password});
+  if (greeting_.password) {
+    commands.push_back(greeting_.user.empty() ? Command{"AUTH", *greeting_.password}
+                                              : Command{"AUTH", greeting_.user, *greeting_.password});
   }
-  if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
+  if (greeting_.database != 0) commands.push_back({"SELECT", std::to_string(greeting_.database)});
   return commands;
 }
 
-Result<void> Session::send(std::span<const Command> commands, Instant until, base::Poller& poller) {
-  until = bounded(until);
+Result<void> Session::send(std::span<const Command> commands, Wait wait) {
+  wait = bounded(wait);
+  if (connection_ && locator_->has_moved()) connection_.reset();
   std::vector<Command> greeting;
-  // Who comes now meets whatever is behind the path.
-  if (connection_ && local_ && !local_->is_behind(address_.path)) connection_.reset();
   if (!connection_) {
-    if (auto connected = connect(until, poller); !connected) return connected;
-    greeting = this->greeting();
-    if (!together_ && !greeting.empty()) {
-      if (auto greeted = start(greeting, {}, until, poller); !greeted) return greeted;
+    RLOCK_TRY(connect(wait));
+    greeting = greeting_commands();
+    if (greet_ == Greet::first && !greeting.empty()) {
+      RLOCK_TRY(start(greeting, {}, wait));
       greeting.clear();
     }
   }
-  return start(greeting, commands, until, poller);
+  return start(greeting, commands, wait);
 }
 
-Result<void> Session::start(std::span<const Command> greeting, std::span<const Command> commands, Instant until,
-                            base::Poller& poller) {
+Result<void> Session::start(std::span<const Command> greeting, std::span<const Command> commands, Wait wait) {
   for (const auto& command : greeting) connection_->append(command);
   for (const auto& command : commands) connection_->append(command);
   if (!commands.empty()) sent_at_ = base::BootClock::now();
-  if (auto sent = connection_->send(until, poller); !sent) {
-    if (const auto why = connection_->last_words()) return dropped<void>(error_of(*why, name_));
+  if (auto sent = connection_->send(wait); !sent) {
+    if (const auto why = connection_->last_words()) return dropped<void>(error_of(*why, name()));
     return dropped<void>(sent.error());
   }
 
   std::optional<base::Error> refusal;
   for (std::size_t i = 0; i < greeting.size(); ++i) {
-    auto reply = next(until, poller);
-    if (!reply) return std::unexpected(reply.error());
-    if (reply->is_error() && !refusal) refusal = error_of(*reply, name_);
+    const auto reply = RLOCK_TRY(next(wait));
+    if (reply.is_error() && !refusal) refusal = error_of(reply, name());
   }
   if (refusal) return dropped<void>(std::move(*refusal));
   return {};
 }
 
-Result<Reply> Session::next(Instant until, base::Poller& poller) {
-  auto reply = connection_->next(bounded(until), poller);
+Result<Reply> Session::next(Wait wait) {
+  auto reply = connection_->next(bounded(wait));
   if (!reply) return dropped<Reply>(reply.error());
-  if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name_));
+  if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name()));
   return reply;
 }
 
-Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Instant until, base::Poller& poller) {
-  until = bounded(until);
-  if (auto sent = send(commands, until, poller); !sent) return std::unexpected(sent.error());
+Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Wait wait) {
+  wait = bounded(wait);
+  RLOCK_TRY(send(commands, wait));
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
-    auto reply = next_in_band(until, poller);
-    if (!reply) return std::unexpected(reply.error());
-    replies.push_back(std::move(*reply));
+    auto reply = RLOCK_TRY(next_in_band(wait));
+    replies.push_back(std::move(reply));
   }
   return replies;
 }
 
-Result<Reply> Session::next_in_band(Instant until, base::Poller& poller) {
+Result<Reply> Session::next_in_band(Wait wait) {
   while (true) {
-    auto reply = next(until, poller);
+    auto reply = next(wait);
     if (!reply || reply->kind != Reply::Kind::push) return reply;
     pushes_.push_back(std::move(*reply));
   }

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/poller.hpp"
 
-namespace rlock::redis {
+namespace rlock::local {
 
 /// The socket of this user's private server, in the one place that no environment changes: /run/rlock-0 for root,
 /// /run/lock/rlock-UID for others where all users may make directories in /run/lock, else /tmp/rlock-UID. The directory
@@ -42,4 +42,4 @@ class LocalServer {
   pid_t pid_ = 0;
 };
 
-}  // namespace rlock::redis
+}  // namespace rlock::local

@@ -1,4 +1,4 @@
-#include "redis/local_server.hpp"
+#include "local/server.hpp"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -18,7 +18,7 @@
 
 #include "base/fd.hpp"
 
-namespace rlock::redis {
+namespace rlock::local {
 namespace {
 
 using base::ErrorCode;
@@ -238,4 +238,4 @@ bool LocalServer::is_gone_from(const std::string& socket) const {
   return !is_behind(socket) || probe(socket) == Answer::nobody;
 }
 
-}  // namespace rlock::redis
+}  // namespace rlock::local

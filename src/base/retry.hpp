@@ -6,12 +6,12 @@
 #include "base/log.hpp"
 #include "base/poller.hpp"
 
-namespace rlock::redis {
+namespace rlock::base {
 
 /// Whether the same request may be served a little later: nobody answered, or the answer was "not now" (LOADING, BUSY,
 /// too many clients).
-inline bool may_pass(const base::Error& error) {
-  return error.code == base::ErrorCode::unreachable || error.code == base::ErrorCode::unready;
+inline bool may_pass(const Error& error) {
+  return error.code == ErrorCode::unreachable || error.code == ErrorCode::unready;
 }
 
 /// The pauses between tries while a server does not serve. Each is twice the one before it, between 20 ms and `most`,
@@ -19,41 +19,41 @@ inline bool may_pass(const base::Error& error) {
 class Backoff {
  public:
   /// first: the first pause; zero tries again at once, since a connection may have died unnoticed.
-  Backoff(base::Duration first, base::Duration most) : first_(first), most_(most), next_(first) {}
+  Backoff(Duration first, Duration most) : first_(first), most_(most), next_(first) {}
 
-  base::Duration next();
+  Duration next();
   void reset() { next_ = first_; }
 
  private:
-  base::Duration first_;
-  base::Duration most_;
-  base::Duration next_;
+  Duration first_;
+  Duration most_;
+  Duration next_;
 };
 
 /// For holders, who are few: they are back before those who wait for them.
-inline Backoff holders_backoff() { return {base::Duration(0), base::Duration(200)}; }
+inline Backoff holders_backoff() { return {Duration(0), Duration(200)}; }
 
 /// The error of a wait that was broken off.
-inline std::unexpected<base::Error> interrupted() { return base::fail(base::ErrorCode::interrupted, "interrupted"); }
+inline std::unexpected<Error> interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
 
 /// What a try has at the least, however soon the time for all of them is over: cut shorter, it would only hide what the
 /// one before it was told.
-inline constexpr base::Duration least_try{1'000};
+inline constexpr Duration least_try{1'000};
 
 /// Asks until the answer is anything but an error that may pass; no try but the first begins at `until` or later. ask
 /// is given the instant when its try should end. Returns the last answer. Fails with interrupted as soon as the poller
 /// is.
 template <class Ask>
-auto until_served(base::Instant until, base::Poller& poller, Ask ask) -> decltype(ask(until)) {
+auto until_served(Instant until, Poller& poller, Ask ask) -> decltype(ask(until)) {
   auto backoff = holders_backoff();
   while (true) {
-    auto answer = ask(std::max(until, base::BootClock::now() + least_try));
+    auto answer = ask(std::max(until, BootClock::now() + least_try));
     if (answer || !may_pass(answer.error())) return answer;
-    const auto again = base::BootClock::now() + backoff.next();
+    const auto again = BootClock::now() + backoff.next();
     if (again >= until) return answer;
-    base::log_debug(answer.error().message + "; trying again");
-    if (poller.wait({}, again) == base::Readiness::interrupted) return interrupted();
+    log_debug(answer.error().message + "; trying again");
+    if (poller.wait({}, again) == Readiness::interrupted) return interrupted();
   }
 }
 
-}  // namespace rlock::redis
+}  // namespace rlock::base

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <algorithm>
+
+#include "base/poller.hpp"
+
+namespace rlock::base {
+
+/// How long a call may wait, and what may break it off early: passed down together to everything that waits.
+/// The poller must outlive the call.
+class Wait {
+ public:
+  Wait(Instant until, Poller& poller) : until_(until), poller_(&poller) {}
+
+  Instant until() const { return until_; }
+  Poller& poller() const { return *poller_; }
+  bool is_over() const { return BootClock::now() >= until_; }
+  /// The same, but until `limit` at the latest.
+  Wait at_most(Instant limit) const { return {std::min(until_, limit), *poller_}; }
+
+  Readiness operator()(std::span<pollfd> fds) const { return poller_->wait(fds, until_); }
+
+ private:
+  Instant until_;
+  Poller* poller_;
+};
+
+}  // namespace rlock::base

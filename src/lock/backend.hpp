@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/wait.hpp"
+#include "lock/inspection.hpp"
+#include "lock/names.hpp"
+#include "lock/who.hpp"
+
+namespace rlock::lock {
+
+/// Which lock, and for whom.
+struct Request {
+  Names names;
+  std::string token;
+  base::Duration ttl{};
+  Who who;
+};
+
+/// The lock is ours.
+struct Grant {
+  std::uint64_t fence = 0;
+  base::Instant counts_from{};  ///< before the request was sent: the lease counts from here (R3 of tests/PROOFS.md)
+};
+
+/// The lock is somebody else's.
+struct Busy {
+  std::int64_t rank = -1;                    ///< in the queue, from 0; -1 where we do not queue
+  std::optional<base::Duration> holder_ttl;  ///< nullopt: the holder's lease has no end
+  bool holder_is_foreign = false;            ///< it will tell nobody when it releases
+  std::optional<Record> holder = {};
+  base::Instant look_at = base::never;  ///< acquire again by then, though no Event tells to
+};
+
+using Acquired = std::variant<Grant, Busy>;
+
+/// Whether to wait in the queue for a lock that is not to be had now.
+enum class Queue { no, yes };
+
+enum class Watch { no, yes };
+
+/// Who holds the lock, as a renewal or a check has found.
+struct Standing {
+  enum class Holder { us, other, nobody };
+  Holder holder = Holder::nobody;
+  std::uint64_t fence = 0;       ///< of ours; 0 where no record of it is left
+  base::Instant counts_from{};   ///< of a renewal that found us: the lease counts from here
+  std::optional<Record> record = {};  ///< of ours, from a check, where one is left
+};
+
+enum class Force { no, yes };
+enum class ReleaseOutcome {
+  released,
+  not_owner,  ///< somebody else holds it
+  absent,     ///< nobody holds it
+  unknown,    ///< either of these, but an earlier try that went unanswered may have been the one that released
+  not_a_lock  ///< other data stands under that name; nothing was touched
+};
+
+struct Released {
+  ReleaseOutcome outcome;
+  std::optional<Record> holder = {};  ///< who held it, where it was forced
+};
+
+/// What a server has told without being asked.
+struct Event {
+  bool granted = false;                 ///< the lock is ours, once acquire confirms it
+  bool touched = false;                 ///< the lock was written, deleted, flushed, or has expired: check who holds it
+  base::Instant look_at = base::never;  ///< acquire again by then
+};
+
+/// The steps of locks on whatever keeps them: one server or several. An object serves one lock at a time, whose place in
+/// a queue it remembers. Each step may be repeated; one that fails with unreachable or interrupted may have been taken all
+/// the same. A wait bounds each step, and so does timeout(). An answer of any other shape than promised is an internal
+/// error, never a loss.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
+  /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when somebody
+  /// else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
+  virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
+  /// Who holds the lock. Writes nothing, so that nobody is told of a change.
+  virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;
+  /// Releases the lock, or leaves the queue. Afterwards a late acquire of this token does nothing.
+  virtual base::Result<Released> release(const Request& request, Force force, base::Wait wait) = 0;
+
+  /// Whether a server may know the token of the last acquire: as holder, in the queue, or from a request that was not
+  /// answered. Then it has to be released.
+  virtual bool may_hold() const = 0;
+
+  /// What to wait for with poll(2) before the next drain(); empty where there is no connection.
+  virtual std::vector<pollfd> wait_fds() const = 0;
+  /// What has come since the last time, without waiting. Fails once with unreachable where a connection broke.
+  virtual base::Result<Event> drain() = 0;
+
+  /// Looks at the locks of these wire keys (prefix and KEY), in this order; writes nothing. At most max_waiters of each
+  /// queue are listed.
+  virtual base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys,
+                                                        std::int64_t max_waiters, base::Wait wait) = 0;
+  /// Every lock whose wire key begins with prefix: the keys without it, sorted. A lock of another library is told from
+  /// other data by the prefix. Under an empty prefix every string counts as one, so that no held lock is missed: the
+  /// caller drops those that inspect() finds to be foreign and without an end.
+  virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
+
+  /// How long a server may take to connect or to answer.
+  virtual base::Duration timeout() const = 0;
+  /// The server for messages; holds no password.
+  virtual const std::string& name() const = 0;
+};
+
+}  // namespace rlock::lock

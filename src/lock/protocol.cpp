@@ -1,0 +1,287 @@
+#include "lock/protocol.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "redis/reply.hpp"
+
+namespace rlock::lock {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+using redis::Command;
+using redis::Reply;
+
+namespace {
+
+// Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
+constexpr base::Duration tombstone{30'000};
+// Locks in one flight of inspect: some 200 kB of requests, which a server answers within milliseconds.
+constexpr std::size_t max_flight = 500;
+
+const Command speak_resp3{"HELLO", "3"};
+const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
+
+Command script_command(std::string_view verb, std::string_view script, const Names& names, const std::string& token,
+                       const std::vector<std::string>& arguments) {
+  Command command{std::string(verb), std::string(script), "5",         names.lock,
+                  names.queue,       names.info,          names.fence, names.spent(token)};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::vector<std::string> acquire_arguments(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
+  return {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
+          wake == Wake::push ? "s" : "p", request.who.encode()};
+}
+
+// Whether a reply is an array of just these: i integer, t text, a array. Of any other nothing is believed.
+bool is_shaped(const Reply& reply, std::string_view shape) {
+  const auto letter = [](const Reply& item) {
+    switch (item.kind) {
+      case Reply::Kind::integer:
+        return 'i';
+      case Reply::Kind::text:
+        return 't';
+      case Reply::Kind::array:
+        return 'a';
+      default:
+        return '?';
+    }
+  };
+  return reply.kind == Reply::Kind::array && std::ranges::equal(reply.items, shape, {}, letter);
+}
+
+// The first integer of a reply that is of this shape.
+std::optional<std::int64_t> first_of(const Reply& reply, std::string_view shape) {
+  return is_shaped(reply, shape) ? std::optional(reply.items[0].integer) : std::nullopt;
+}
+
+std::uint64_t fence_at(const Reply& reply, std::size_t i) { return static_cast<std::uint64_t>(reply.items[i].integer); }
+
+std::optional<base::Duration> ttl_of(std::int64_t pttl) {
+  return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
+}
+
+std::string escaped_for_match(std::string_view prefix) {
+  std::string result;
+  for (const char c : prefix) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::unexpected<base::Error> Protocol::not_understood() const {
+  return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
+}
+
+// A proxy may close the connection behind each answer: the next try spells the script out too, until one was answered.
+Result<Reply> Protocol::run(const Script& script, const Names& names, const std::string& token,
+                            const std::vector<std::string>& arguments, Wait wait) {
+  while (true) {
+    const bool in_full = unknown_ == &script;
+    const auto request = in_full ? script_command("EVAL", script.text, names, token, arguments)
+                                 : script_command("EVALSHA", script.sha1, names, token, arguments);
+    auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
+    auto& reply = replies.front();
+    unknown_ = nullptr;
+    if (!reply.is_error()) return std::move(reply);
+    if (in_full || reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
+    unknown_ = &script;
+  }
+}
+
+Result<Answer> Protocol::read_answer(const Reply& reply) const {
+  if (first_of(reply, "ii") == 1) return Grant{fence_at(reply, 1), session_.sent_at()};
+  if (first_of(reply, "iiiiit") == 0) {
+    const auto& items = reply.items;
+    return NotHeld{items[1].integer,
+                   {items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)}};
+  }
+  if (first_of(reply, "i") == -1) return Tombstoned{};
+  return not_understood();
+}
+
+Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
+  const auto reply =
+      RLOCK_TRY(run(enter_script, request.names, request.token, acquire_arguments(request, ticket, wake), wait));
+  return read_answer(reply);
+}
+
+Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
+  wake = Wake::push;
+  // In this order: a waiter without a subscriber counts as dead.
+  const std::vector<Command> flight{
+      speak_resp3,
+      {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
+      script_command("EVALSHA", enter_script.sha1, request.names, request.token,
+                     acquire_arguments(request, ticket, wake))};
+  RLOCK_TRY(session_.send(flight, wait));
+  const auto hello = RLOCK_TRY(session_.next(wait));
+  const auto subscribed = RLOCK_TRY(session_.next(wait));
+  if (hello.is_error() || subscribed.is_error()) {
+    // What the refused subscription left of the connection is of no use.
+    session_.close();
+    // Busy or loading passes by; what is not known or not permitted stays so.
+    auto error = redis::error_of(hello.is_error() ? hello : subscribed, session_.name());
+    if (error.code == ErrorCode::unready) return std::unexpected(std::move(error));
+    wake = Wake::poll;
+    return acquire(request, ticket, wake, wait);
+  }
+  const auto reply = RLOCK_TRY(session_.next_in_band(wait));
+  if (!reply.is_error()) return read_answer(reply);
+  if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
+  unknown_ = &enter_script;
+  return acquire(request, ticket, wake, wait);
+}
+
+Result<Standing> Protocol::renew(const Request& request, Wait wait) {
+  const auto reply = RLOCK_TRY(
+      run(renew_script, request.names, request.token, {request.token, std::to_string(request.ttl.count())}, wait));
+  if (first_of(reply, "ii") == 1) return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}};
+  if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
+  if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
+  return not_understood();
+}
+
+Result<Standing> Protocol::check(const Request& request, Wait wait) {
+  const auto reply = RLOCK_TRY(run(check_script, request.names, request.token, {request.token}, wait));
+  if (first_of(reply, "iit") == 1) {
+    return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
+  }
+  if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
+  if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
+  return not_understood();
+}
+
+Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
+  const auto reply = RLOCK_TRY(run(leave_script, request.names, request.token,
+                                   {request.token, std::to_string(tombstone.count()), force == Force::yes ? "1" : ""}, wait));
+  const auto outcome = first_of(reply, "it");
+  if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
+  if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};
+  if (outcome == -1) return Released{ReleaseOutcome::absent, std::nullopt};
+  if (outcome == -2) return Released{ReleaseOutcome::not_a_lock, std::nullopt};
+  return not_understood();
+}
+
+Result<bool> Protocol::track(Wait wait) {
+  const auto replies = RLOCK_TRY(session_.flight({&track_reads, 1}, wait));
+  return !replies.front().is_error();
+}
+
+Result<bool> Protocol::watch(Wait wait) {
+  const std::vector<Command> flight{speak_resp3, track_reads};
+  const auto replies = RLOCK_TRY(session_.flight(flight, wait));
+  return !replies.back().is_error();
+}
+
+Result<Pushed> Protocol::pushed(const Names& names) {
+  const auto pushes = RLOCK_TRY(session_.pushes());
+  Pushed result;
+  for (const auto& push : pushes) {
+    const auto& items = push.items;
+    if (items.size() == 2 && items[0].text == "invalidate") {
+      const auto& keys = items[1].items;  // none: everything was flushed
+      result.flushed |= keys.empty();
+      result.touched |= std::ranges::find(keys, names.lock, &Reply::text) != keys.end();
+    } else if (items.size() == 3 && items[0].text == "message") {
+      const std::string_view text = items[2].text;
+      std::uint32_t ms = 0;
+      result.granted |= text == "g";
+      result.queue_lost |= text == "r";
+      if (text.starts_with("h ") && std::from_chars(text.data() + 2, text.data() + text.size(), ms).ec == std::errc{}) {
+        result.look_in = base::Duration(ms);
+      }
+    }
+  }
+  return result;
+}
+
+Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
+  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+  if (!is_shaped(reply, "ttiiia")) return not_understood();
+  const auto& items = reply.items;
+  Inspection result;
+  if (items[0].text == "held") {
+    result.state = Inspection::State::held;
+  } else if (items[0].text == "foreign") {
+    result.state = Inspection::State::foreign;
+  } else if (items[0].text != "free") {
+    return not_understood();
+  }
+  result.holder = Record::decode(items[1].text);
+  result.ttl_left = ttl_of(items[2].integer);
+  result.now_us = items[3].integer;
+  result.waiting = items[4].integer;
+  const auto& waiters = items[5].items;
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+    std::int64_t ticket = 0;
+    std::from_chars(waiters[i].text.data(), waiters[i].text.data() + waiters[i].text.size(), ticket);
+    result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
+  }
+  return result;
+}
+
+Result<std::vector<Reply>> Protocol::inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                  Wait wait) {
+  const std::vector<std::string> arguments{std::to_string(max_waiters)};
+  std::vector<Command> flight;
+  for (const auto& key : wire_keys) {
+    flight.push_back(script_command("EVALSHA", inspect_script.sha1, Names(key), "", arguments));
+  }
+  auto replies = RLOCK_TRY(session_.flight(flight, wait));
+  if (replies.front().error_code() != "NOSCRIPT") return replies;
+  // The first brings the script along; those behind it find it cached.
+  flight.front() = script_command("EVAL", inspect_script.text, Names(wire_keys.front()), "", arguments);
+  return session_.flight(flight, wait);
+}
+
+Result<std::vector<Inspection>> Protocol::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                  Wait wait) {
+  std::vector<Inspection> result;
+  result.reserve(wire_keys.size());
+  while (!wire_keys.empty()) {
+    const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
+    wire_keys = wire_keys.subspan(part.size());
+    const auto replies = RLOCK_TRY(inspect_some(part, max_waiters, wait));
+    for (const auto& reply : replies) {
+      auto inspection = RLOCK_TRY(read_inspection(reply));
+      result.push_back(std::move(inspection));
+    }
+  }
+  return result;
+}
+
+Result<std::vector<std::string>> Protocol::list(const std::string& prefix, Wait wait) {
+  // A lock that an rlock holds or waits for has its info key; a foreign one only its own.
+  std::set<std::string> keys;
+  for (const Command& filter :
+       {Command{"MATCH", "rlock:i:*"},
+        prefix.empty() ? Command{"TYPE", "string"} : Command{"MATCH", escaped_for_match(prefix) + "*"}}) {
+    std::string cursor = "0";
+    do {
+      const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
+      const auto replies = RLOCK_TRY(session_.flight({&scan, 1}, wait));
+      const auto& reply = replies.front();
+      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+      if (!is_shaped(reply, "ta")) return not_understood();
+      cursor = reply.items[0].text;
+      for (const auto& item : reply.items[1].items) {
+        auto lock = lock_of_side_key(item.text);
+        if (lock.empty() && !is_side_key(item.text)) lock = item.text;
+        if (!lock.empty() && lock.starts_with(prefix)) keys.insert(lock.substr(prefix.size()));
+      }
+    } while (cursor != "0");
+  }
+  keys.erase("");
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+}  // namespace rlock::lock

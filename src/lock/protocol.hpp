@@ -1,0 +1,76 @@
+#pragma once
+
+#include "lock/backend.hpp"
+#include "lock/scripts.hpp"
+#include "redis/session.hpp"
+
+namespace rlock::lock {
+
+/// acquire: somebody else's. ticket: server microseconds; 0 where we do not queue.
+struct NotHeld {
+  std::int64_t ticket = 0;
+  Busy busy;
+};
+
+/// acquire: this token was released before, and holds no lock any more.
+struct Tombstoned {};
+
+using Answer = std::variant<Grant, NotHeld, Tombstoned>;
+
+/// How a waiter is woken.
+enum class Wake { push, poll };
+
+/// What one server has pushed.
+struct Pushed {
+  bool granted = false;                   ///< the lock is ours, once acquire confirms it
+  bool touched = false;                   ///< the lock's key was written, deleted, or has expired
+  bool flushed = false;                   ///< so was everything
+  bool queue_lost = false;                ///< a waiter found the queue gone
+  std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
+};
+
+/// The scripts of src/lock/scripts over one session: each method is one script, one round trip (two while the server has
+/// not cached the script).
+class Protocol {
+ public:
+  explicit Protocol(redis::Session session) : session_(std::move(session)) {}
+
+  /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
+  base::Result<Answer> acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Wait wait);
+  /// acquire behind a subscription to the token's wake-ups, in one flight. Falls back to Wake::poll, which `wake` then
+  /// says, where the server speaks no RESP3 or denies the channel.
+  base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
+
+  base::Result<Standing> renew(const Request& request, base::Wait wait);
+  base::Result<Standing> check(const Request& request, base::Wait wait);
+  base::Result<Released> release(const Request& request, Force force, base::Wait wait);
+
+  /// Asks the server to push a message when anybody but us touches what this connection reads. Whether the server does
+  /// it. For a connection that has not subscribed: watch(), which speaks RESP3 first.
+  base::Result<bool> track(base::Wait wait);
+  base::Result<bool> watch(base::Wait wait);
+  /// What was pushed up to now about this lock. The scripts read side keys too, and what happens to those, as at every
+  /// heartbeat of a waiter, is of no concern.
+  base::Result<Pushed> pushed(const Names& names);
+
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                base::Wait wait);
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait);
+
+  redis::Session& session() { return session_; }
+  const redis::Session& session() const { return session_; }
+
+ private:
+  base::Result<redis::Reply> run(const Script& script, const Names& names, const std::string& token,
+                                 const std::vector<std::string>& arguments, base::Wait wait);
+  base::Result<Answer> read_answer(const redis::Reply& reply) const;
+  base::Result<Inspection> read_inspection(const redis::Reply& reply) const;
+  base::Result<std::vector<redis::Reply>> inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                       base::Wait wait);
+  std::unexpected<base::Error> not_understood() const;
+
+  redis::Session session_;
+  const Script* unknown_ = nullptr;  ///< the server has said that it does not know it, and was not told it since
+};
+
+}  // namespace rlock::lock

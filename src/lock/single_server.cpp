@@ -1,0 +1,171 @@
+#include "lock/single_server.hpp"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// A waiter shows that it lives, and finds what a lost message would have told it, this often.
+constexpr Duration heartbeat_every = 5s;
+constexpr Duration heartbeat_jitter = 2s;
+// How often one looks that nobody will wake.
+constexpr Duration min_poll = 50ms;
+constexpr Duration poll_jitter = 100ms;
+// Who stands further behind looks later, by so much for each place: an end of a lease is no stampede.
+constexpr Duration rank_delay = 100ms;
+// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while it
+// moves; and a touch is answered so much later, by when most hand-offs are over and done with.
+constexpr std::int64_t watchers = 3;
+constexpr Duration settling = 500ms;
+constexpr Duration touch_delay = 200ms;
+constexpr Duration touch_delay_of_rank = 150ms;
+// After a flush, or where the queue was lost, all come back, in their order.
+constexpr Duration flush_delay_of_rank = 30ms;
+constexpr Duration return_delay_of_rank = 1ms;
+// A proxy that knows no SUBSCRIBE, or no HELLO, hangs up on it: after so many times in a row one polls.
+constexpr int max_hung_up = 2;
+
+Duration jittered(Duration base, Duration jitter) {
+  static std::minstd_rand random{std::random_device{}()};
+  return base + Duration(std::uniform_int_distribution<Duration::rep>(0, jitter.count())(random));
+}
+
+}  // namespace
+
+Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait wait) {
+  auto& session = protocol_.session();
+  wait = session.bounded(wait);
+  names_ = request.names;
+  const auto before = session.sent_at();
+  auto answer = queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait)
+                                   : acquire_queueing(request, wait);
+  if (session.sent_at() != before) may_hold_ = true;
+  if (!answer) {
+    unheard_ |= session.sent_at() != before && answer.error().code == ErrorCode::unreachable;
+    return std::unexpected(std::move(answer).error());
+  }
+  return understood(std::move(*answer));
+}
+
+// Not cut short by the end of the wait alone: a server that hangs is unreachable, not busy.
+Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait) {
+  auto& session = protocol_.session();
+  if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
+    if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
+    auto answer = protocol_.acquire(request, ticket_, wake_, wait);
+    // It was not the subscribing that broke the connections.
+    if (!answer && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
+    return answer;
+  }
+  tracks_.reset();
+  const auto before = session.sent_at();
+  auto answer = protocol_.acquire_subscribed(request, ticket_, wake_, wait);
+  const bool hung_up = !answer && answer.error().code == ErrorCode::unreachable && session.sent_at() != before &&
+                       BootClock::now() < wait.until();
+  hung_up_ = hung_up ? hung_up_ + 1 : 0;
+  if (hung_up_ >= max_hung_up) wake_ = Wake::poll;
+  return answer;
+}
+
+Result<Acquired> SingleServer::understood(Answer answer) {
+  if (const auto* grant = std::get_if<Grant>(&answer)) {
+    // What it keeps from here on is the lock: another server in its place would be another lock.
+    protocol_.session().pin();
+    unheard_ = true;  // whether it is still ours, when it is asked for again, only a Grant will tell
+    return *grant;
+  }
+  if (auto* not_held = std::get_if<NotHeld>(&answer)) {
+    busy_ = std::move(not_held->busy);
+    const bool queues = not_held->ticket != 0;
+    // The earliest it ever had: a late request of ours may have queued us anew.
+    if (queues) ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
+    is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
+    may_hold_ = queues || unheard_;
+    busy_.look_at = next_look();
+    return busy_;
+  }
+  return base::fail(ErrorCode::internal, "the token has been used before");
+}
+
+Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
+  names_ = request.names;
+  if (!protocol_.session().is_open()) watches_ = false;
+  // Granted or refused, it is asked once a connection.
+  if (watch == Watch::yes && !watches_) watches_ = protocol_.watch(wait).has_value();
+  auto standing = protocol_.renew(request, wait);
+  if (standing && standing->holder == Standing::Holder::us) protocol_.session().pin();
+  return standing;
+}
+
+Result<Standing> SingleServer::check(const Request& request, Wait wait) {
+  names_ = request.names;
+  return protocol_.check(request, wait);
+}
+
+Result<Released> SingleServer::release(const Request& request, Force force, Wait wait) {
+  const auto before = protocol_.session().sent_at();
+  auto released = protocol_.release(request, force, wait);
+  if (released && released->outcome != ReleaseOutcome::released && release_unheard_) {
+    released->outcome = ReleaseOutcome::unknown;
+  }
+  if (!released && released.error().code == ErrorCode::unreachable && protocol_.session().sent_at() != before) {
+    release_unheard_ = true;
+  }
+  return released;
+}
+
+std::vector<pollfd> SingleServer::wait_fds() const {
+  if (!protocol_.session().is_open()) return {};
+  return {{protocol_.session().fd(), POLLIN, 0}};
+}
+
+Result<Event> SingleServer::drain() {
+  if (!protocol_.session().is_open() || !names_) return Event{};
+  const auto pushed = RLOCK_TRY(protocol_.pushed(*names_));
+  const auto now = BootClock::now();
+  Event event{.granted = pushed.granted, .touched = pushed.touched || pushed.flushed};
+  const auto look_in = [&](Duration in) { event.look_at = std::min(event.look_at, now + in); };
+  if (pushed.look_in) {
+    is_first_ = true;
+    look_in(*pushed.look_in);
+  }
+  if (is_first_ && pushed.flushed) look_in(rank_share(flush_delay_of_rank));
+  if (is_first_ && pushed.touched) look_in(touch_delay + rank_share(touch_delay_of_rank));
+  if (pushed.queue_lost) look_in(rank_share(return_delay_of_rank));
+  return event;
+}
+
+// `each` for every place that stands before ours, as far as we know; little enough to come before the next heartbeat.
+Duration SingleServer::rank_share(Duration each) const {
+  return std::min<Duration>(each * std::max<std::int64_t>(busy_.rank, 0), heartbeat_every);
+}
+
+// When to ask though nothing was told.
+Instant SingleServer::next_look() const {
+  const auto now = BootClock::now();
+  auto look = now + jittered(heartbeat_every, heartbeat_jitter);
+  if (busy_.holder_ttl) look = std::min(look, now + *busy_.holder_ttl + 1ms + rank_share(rank_delay));
+  if (wake_ == Wake::poll) {
+    // The further behind, the slower: a long queue must not load the server.
+    return std::min(look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, 10));
+  }
+  if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
+  // Nobody tells of a foreign holder's end, unless the server does.
+  if (busy_.holder_is_foreign && busy_.rank == 0 && !tracks_.value_or(false)) {
+    look = std::min(look, now + jittered(min_poll, poll_jitter));
+  }
+  return look;
+}
+
+}  // namespace rlock::lock

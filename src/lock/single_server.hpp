@@ -1,0 +1,54 @@
+#pragma once
+
+#include "lock/protocol.hpp"
+
+namespace rlock::lock {
+
+/// Locks that one server keeps, at one place at a time: a lone server, the master that a Sentinel names, the node of a
+/// Cluster.
+class SingleServer final : public Backend {
+ public:
+  explicit SingleServer(redis::Session session) : protocol_(std::move(session)) {}
+
+  base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) override;
+  base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
+  base::Result<Standing> check(const Request& request, base::Wait wait) override;
+  base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
+  bool may_hold() const override { return may_hold_; }
+  std::vector<pollfd> wait_fds() const override;
+  base::Result<Event> drain() override;
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                base::Wait wait) override {
+    return protocol_.inspect(wire_keys, max_waiters, wait);
+  }
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override {
+    return protocol_.list(prefix, wait);
+  }
+  base::Duration timeout() const override { return protocol_.session().timeout(); }
+  const std::string& name() const override { return protocol_.session().name(); }
+
+ private:
+  base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
+  base::Result<Acquired> understood(Answer answer);
+  base::Instant next_look() const;
+  base::Duration rank_share(base::Duration each) const;
+
+  Protocol protocol_;
+  std::optional<Names> names_;  ///< of the lock that events are about
+  bool may_hold_ = false;
+  bool unheard_ = false;  ///< a request went unanswered: it may have been granted or queued
+
+  // As a waiter.
+  std::int64_t ticket_ = 0;  ///< the earliest that we ever had
+  Wake wake_ = Wake::push;
+  Busy busy_;                   ///< as last seen
+  bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
+  std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked
+  int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
+
+  // As a holder.
+  bool watches_ = false;           ///< asked for, on this connection
+  bool release_unheard_ = false;  ///< a release went unanswered
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,16 @@
+#include "redis/fixed_locator.hpp"
+
+#include "redis/resolve.hpp"
+
+namespace rlock::redis {
+
+base::Result<Target> FixedLocator::locate(Because because, base::Wait wait) {
+  if (because == Because::refused) look_up_ = !look_up_;
+  if (found_.addresses.empty() || look_up_) {
+    look_up_ = false;  // where that fails, what worked last is tried next
+    found_.addresses = RLOCK_TRY(resolve(address_, wait));
+  }
+  return found_;
+}
+
+}  // namespace rlock::redis

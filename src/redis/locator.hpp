@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/wait.hpp"
+#include "redis/socket.hpp"
+
+namespace rlock::redis {
+
+/// A place to connect to.
+struct Target {
+  std::vector<SocketAddress> addresses;  ///< in the order to try them
+};
+
+/// Why a Session asks where the server is: what became of the place that it was told last.
+enum class Because {
+  first,    ///< nothing was asked before
+  broken,   ///< it was connected to, and the connection broke since
+  refused,  ///< it could not be connected to
+};
+
+/// Where the server is now. A Session asks before each connection that it makes.
+class Locator {
+ public:
+  virtual ~Locator() = default;
+
+  /// Fails with unreachable, configuration or interrupted.
+  virtual base::Result<Target> locate(Because because, base::Wait wait) = 0;
+
+  /// The last target could not be connected to. True where something was done about it, so that it is to be tried again
+  /// now.
+  virtual base::Result<bool> revive(base::Wait) { return false; }
+  /// A connection to the last target was made, with this descriptor. Fails with gone where it is not the server that was
+  /// pinned.
+  virtual base::Result<void> connected(int) { return {}; }
+  /// Whether the server is known to be elsewhere by now. Asked before each flight, so it has to be cheap.
+  virtual bool has_moved() const { return false; }
+  /// From here on only the server of the last connection will do: a lock was taken on it, and another one in its place
+  /// would know nothing of it. Of consequence where a server keeps nothing.
+  virtual void pin() {}
+
+  /// The server for messages; holds no password.
+  virtual const std::string& name() const = 0;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/fd.hpp"
+
+namespace rlock::redis {
+
+/// What came of one attempt to move bytes.
+struct Transfer {
+  std::size_t bytes = 0;  ///< 0: nothing can be moved now
+  short wants = 0;        ///< then: the events of poll(2) to wait for before the next attempt
+};
+
+/// A connected stream of bytes over a non-blocking descriptor. Nothing in here waits: an attempt that can do nothing now
+/// says what it waits for, which over TLS need not be the obvious thing. A failure (unreachable) is final.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  /// What has to be agreed on before the first byte. Returns the events to wait for, 0 when all is agreed on. Fails with
+  /// refused where the peer is not whom it should be.
+  virtual base::Result<short> handshake() = 0;
+  /// The end of the stream is a failure.
+  virtual base::Result<Transfer> read(std::span<char> into) = 0;
+  virtual base::Result<Transfer> write(std::span<const char> bytes) = 0;
+  /// Whether bytes wait to be read that will not make the descriptor readable.
+  virtual bool has_buffered() const = 0;
+  virtual int fd() const = 0;
+};
+
+/// The bytes as they are.
+std::unique_ptr<Stream> plain_stream(base::Fd fd);
+
+}  // namespace rlock::redis

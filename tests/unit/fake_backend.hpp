@@ -1,0 +1,91 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+
+#include "base/event.hpp"
+#include "lock/backend.hpp"
+
+namespace rlock::lock {
+
+/// A backend whose answers a test lays down beforehand, step by step; what was asked of it is counted. The last answer of
+/// a list is used again. May be asked by one thread and told to by another.
+class FakeBackend final : public Backend {
+ public:
+  FakeBackend() : wake_(std::move(*base::Event::open())) {}
+
+  base::Result<Acquired> acquire(const Request&, Queue queue, base::Wait) override {
+    const std::lock_guard hold(mutex_);
+    acquires.push_back(queue);
+    may_hold_ = true;
+    return take<base::Result<Acquired>>(acquired);
+  }
+  base::Result<Standing> renew(const Request&, Watch, base::Wait) override {
+    const std::lock_guard hold(mutex_);
+    ++renewals;
+    return take<base::Result<Standing>>(renewed);
+  }
+  base::Result<Standing> check(const Request&, base::Wait) override {
+    const std::lock_guard hold(mutex_);
+    ++checks;
+    return take<base::Result<Standing>>(checked);
+  }
+  base::Result<Released> release(const Request&, Force, base::Wait) override {
+    ++releases;
+    return Released{ReleaseOutcome::released};
+  }
+  bool may_hold() const override { return may_hold_; }
+  std::vector<pollfd> wait_fds() const override { return {{wake_.fd(), POLLIN, 0}}; }
+  base::Result<Event> drain() override {
+    const std::lock_guard hold(mutex_);
+    wake_.clear();
+    if (events_.empty()) return Event{};
+    const auto event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string>, std::int64_t, base::Wait) override {
+    return std::vector<Inspection>{};
+  }
+  base::Result<std::vector<std::string>> list(const std::string&, base::Wait) override {
+    return std::vector<std::string>{};
+  }
+  base::Duration timeout() const override { return base::Duration(200); }
+  const std::string& name() const override { return name_; }
+
+  void tell(const Event& event) {
+    const std::lock_guard hold(mutex_);
+    events_.push_back(event);
+    wake_.raise();
+  }
+  int count(const int& counter) const {
+    const std::lock_guard hold(mutex_);
+    return counter;
+  }
+
+  // Made when they are asked for: an instant in them is that of the question.
+  std::deque<std::function<base::Result<Acquired>()>> acquired;
+  std::deque<std::function<base::Result<Standing>()>> renewed;
+  std::deque<std::function<base::Result<Standing>()>> checked;
+  std::vector<Queue> acquires;
+  int renewals = 0;
+  int checks = 0;
+  int releases = 0;
+
+ private:
+  template <class Answer>
+  static Answer take(std::deque<std::function<Answer()>>& answers) {
+    const auto answer = answers.front();
+    if (answers.size() > 1) answers.pop_front();
+    return answer();
+  }
+
+  mutable std::mutex mutex_;
+  base::Event wake_;
+  std::deque<Event> events_;
+  bool may_hold_ = false;
+  std::string name_ = "fake";
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,112 @@
+// The renewal thread, against a backend that answers as no server would on demand.
+#include "lock/renewal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fake_backend.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::ErrorCode;
+using Holder = Standing::Holder;
+using Loss = base::Permit::Loss;
+
+constexpr base::Duration ttl = 600ms;
+const Request request{Names("k"), "token", ttl, {}};
+
+base::Result<Standing> ours() { return Standing{Holder::us, 7, BootClock::now()}; }
+base::Result<Standing> unshaped() { return base::fail(ErrorCode::internal, "not understood"); }
+base::Result<Standing> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
+
+class RenewalTest : public testing::Test {
+ protected:
+  RenewalTest()
+      : start(BootClock::now()),
+        permit(std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time))),
+        renewal(backend, request, Lease{"token", 7, start}, terms, permit) {}
+
+  /// Waits for a condition, at most some seconds; whether it came true.
+  static bool comes(auto condition) {
+    const auto end = BootClock::now() + 10s;
+    while (!condition() && BootClock::now() < end) base::PlainPoller().wait({}, BootClock::now() + 1ms);
+    return condition();
+  }
+  bool renewed_times(int n) {
+    return comes([&] { return backend.count(backend.renewals) >= n; });
+  }
+
+  LeaseTerms terms = *LeaseTerms::make(ttl, std::nullopt, Renewing::yes);
+  base::Instant start;
+  base::Permit permit;
+  FakeBackend backend;
+  Renewal renewal;
+};
+
+TEST_F(RenewalTest, ExtendsThePermitFromWhenTheRequestWasSent) {
+  const auto sent = start + 100ms;
+  backend.renewed = {[=] { return Standing{Holder::us, 7, sent}; }, unanswered};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(renewed_times(2));
+  renewal.stop();
+  EXPECT_EQ(permit.until(), terms.deadline(sent));
+}
+
+TEST_F(RenewalTest, AnAnswerThatComesAfterItsOwnDeadlineProvesNothing) {
+  backend.renewed = {[&] { return Standing{Holder::us, 7, start - 2 * ttl}; }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(renewed_times(3));
+  renewal.stop();
+  EXPECT_EQ(permit.until(), terms.deadline(start));
+  EXPECT_EQ(permit.loss(), Loss::none);
+}
+
+TEST_F(RenewalTest, AnAnswerOfTheWrongShapeIsAskedAgainAndIsNoLoss) {
+  backend.renewed = {unshaped, unshaped, ours};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return permit.until() > terms.deadline(start); }));
+  EXPECT_EQ(permit.loss(), Loss::none);
+}
+
+TEST_F(RenewalTest, NoAnswerIsAskedAgainAndIsNoLoss) {
+  backend.renewed = {unanswered, unanswered, ours};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return permit.until() > terms.deadline(start); }));
+  EXPECT_EQ(permit.loss(), Loss::none);
+}
+
+TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
+  for (const auto& [found, loss] : {std::pair(Standing{Holder::nobody}, Loss::gone),
+                                    std::pair(Standing{Holder::us, 8, BootClock::now()}, Loss::gone),
+                                    std::pair(Standing{Holder::other}, Loss::taken)}) {
+    auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
+    FakeBackend other;
+    other.renewed = {[found] { return found; }};
+    Renewal one(other, request, Lease{"token", 7, start}, terms, fresh);
+    ASSERT_TRUE(one.start());
+    EXPECT_TRUE(comes([&] { return fresh.loss() == loss; }));
+  }
+}
+
+TEST_F(RenewalTest, AServerThatIsGoneTookTheLockAlong) {
+  backend.renewed = {[] { return base::Result<Standing>(base::fail(ErrorCode::gone, "gone")); }};
+  ASSERT_TRUE(renewal.start());
+  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
+}
+
+TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
+  backend.renewed = {ours};
+  backend.checked = {ours, [] { return Standing{Holder::other}; }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(renewed_times(1));
+  backend.tell({.touched = true});
+  ASSERT_TRUE(comes([&] { return backend.count(backend.checks) == 1; }));
+  EXPECT_EQ(permit.loss(), Loss::none);
+  backend.tell({.touched = true});
+  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
+}
+
+}  // namespace
+}  // namespace rlock::lock
