@@ -16,9 +16,9 @@ kill_server() {
 # What it knew when it was killed, it knows again.
 keeps=(--appendonly yes --appendfsync always)
 
-# start_job [OPTION...]: a command that ends with 5 once there is a file go; what rlock says of it stands in said.
+# start_job: a command that ends with 5 once there is a file go; what rlock says of it stands in said.
 start_job() {
-  background rlock run -v "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  background rlock run -v "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
   job=$!
   until_true 10 test -e up
 }

@@ -190,7 +190,7 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
       sleep "$0"' "0.00$((RANDOM % 10))"
   done
   until_true 20 has_lines 60 inside
-  touch done
+  touch 'done'
   finish
   [ ! -e overlap ]
 }

@@ -19,7 +19,7 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
     case Format::json:
       return lease_json(options.key, lease, options.ttl);
     case Format::shell:
-      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token + 
+      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
              " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
     case Format::text:
       break;

@@ -16,10 +16,9 @@ int renew(const Options& options) {
   process::Signals signals;
   const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
-  const auto renewed =
-      base::until_served(base::BootClock::now() + options.connect_timeout, signals, [&](base::Instant until) {
-        return backend->renew(request, lock::Watch::no, {until, signals});
-      });
+  const auto renewed = base::until_served(
+      base::BootClock::now() + options.connect_timeout, signals,
+      [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });
   if (!renewed) return report(renewed.error(), options, &signals);
   if (renewed->holder == lock::Standing::Holder::us) return base::exit_success;
   const bool is_absent = renewed->holder == lock::Standing::Holder::nobody;

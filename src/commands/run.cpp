@@ -270,8 +270,9 @@ class Run {
     const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::leave);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
-    (void)base::until_served(lease_ends, plain,
-                              [&](base::Instant until) { return backend->release(request_, lock::Force::no, {until, plain}); });
+    (void)base::until_served(lease_ends, plain, [&](base::Instant until) {
+      return backend->release(request_, lock::Force::no, {until, plain});
+    });
   }
 
   // What the command sees: an rlock inside it must meet the same lock, whatever the options were. No password of ours

@@ -35,8 +35,8 @@ Result<std::string> read_password_file(const std::string& path) {
 Result<void> check_key(const std::string& key) {
   if (key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
   if (key.size() > max_key) {
-    return fail(ErrorCode::usage, "KEY has " + std::to_string(key.size()) + " bytes; at most " +
-                                      std::to_string(max_key) + " make a key");
+    return fail(ErrorCode::usage,
+                "KEY has " + std::to_string(key.size()) + " bytes; at most " + std::to_string(max_key) + " make a key");
   }
   if (base::has_control(key)) return fail(ErrorCode::usage, "KEY has a control character in it; leave it out");
   return {};
@@ -69,17 +69,16 @@ Result<redis::Address> server_address(const Options& options) {
 Result<lock::Names> lock_names(const Options& options) {
   RLOCK_TRY(check_key(options.key));
   if (lock::is_side_key(options.prefix + options.key)) {
-    return fail(ErrorCode::usage, "KEY " + options.key +
-                                      " would be the name of what rlock keeps beside another lock; choose another");
+    return fail(ErrorCode::usage,
+                "KEY " + options.key + " would be the name of what rlock keeps beside another lock; choose another");
   }
   return lock::Names(options.prefix + options.key);
 }
 
 std::unique_ptr<lock::Backend> open_backend(const redis::Address& address, base::Duration timeout, redis::Greet greet,
                                             local::OnDemand on_demand) {
-  return std::make_unique<lock::SingleServer>(redis::Session(locator_of(address, on_demand),
-                                                             {address.user, address.password, address.database},
-                                                             timeout, greet));
+  return std::make_unique<lock::SingleServer>(redis::Session(
+      locator_of(address, on_demand), {address.user, address.password, address.database}, timeout, greet));
 }
 
 }  // namespace rlock::commands

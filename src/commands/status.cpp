@@ -58,7 +58,7 @@ int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
-                                    [&](base::Instant) { return look(options, {base::never, plain}); });
+                                   [&](base::Instant) { return look(options, {base::never, plain}); });
   if (!sights) return report(sights.error(), options);
   std::string text;
   if (options.format == Format::json) {

@@ -40,8 +40,8 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
   return lease;
 }
 
-// A request may have been granted or queued that we know nothing of, or no longer want. The release also sees to it that
-// one which is still on its way does nothing. A signal, also one that came before, leaves it half a second.
+// A request may have been granted or queued that we know nothing of, or no longer want. The release also sees to it
+// that one which is still on its way does nothing. A signal, also one that came before, leaves it half a second.
 Result<void> Acquisition::withdraw(Instant until) {
   if (!backend_.may_hold()) return {};
   base::Reprieve reprieve(poller_);

@@ -49,8 +49,8 @@ enum class Watch { no, yes };
 struct Standing {
   enum class Holder { us, other, nobody };
   Holder holder = Holder::nobody;
-  std::uint64_t fence = 0;       ///< of ours; 0 where no record of it is left
-  base::Instant counts_from{};   ///< of a renewal that found us: the lease counts from here
+  std::uint64_t fence = 0;            ///< of ours; 0 where no record of it is left
+  base::Instant counts_from{};        ///< of a renewal that found us: the lease counts from here
   std::optional<Record> record = {};  ///< of ours, from a check, where one is left
 };
 
@@ -75,17 +75,17 @@ struct Event {
   base::Instant look_at = base::never;  ///< acquire again by then
 };
 
-/// The steps of locks on whatever keeps them: one server or several. An object serves one lock at a time, whose place in
-/// a queue it remembers. Each step may be repeated; one that fails with unreachable or interrupted may have been taken all
-/// the same. A wait bounds each step, and so does timeout(). An answer of any other shape than promised is an internal
-/// error, never a loss.
+/// The steps of locks on whatever keeps them: one server or several. An object serves one lock at a time, whose place
+/// in a queue it remembers. Each step may be repeated; one that fails with unreachable or interrupted may have been
+/// taken all the same. A wait bounds each step, and so does timeout(). An answer of any other shape than promised is an
+/// internal error, never a loss.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
-  /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when somebody
-  /// else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
+  /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
+  /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
   virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
   /// Who holds the lock. Writes nothing, so that nobody is told of a change.
   virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;

@@ -117,11 +117,10 @@ Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int6
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
   wake = Wake::push;
   // In this order: a waiter without a subscriber counts as dead.
-  const std::vector<Command> flight{
-      speak_resp3,
-      {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
-      script_command("EVALSHA", enter_script.sha1, request.names, request.token,
-                     acquire_arguments(request, ticket, wake))};
+  const std::vector<Command> flight{speak_resp3,
+                                    {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
+                                    script_command("EVALSHA", enter_script.sha1, request.names, request.token,
+                                                   acquire_arguments(request, ticket, wake))};
   RLOCK_TRY(session_.send(flight, wait));
   const auto hello = RLOCK_TRY(session_.next(wait));
   const auto subscribed = RLOCK_TRY(session_.next(wait));
@@ -161,8 +160,9 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
-  const auto reply = RLOCK_TRY(run(leave_script, request.names, request.token,
-                                   {request.token, std::to_string(tombstone.count()), force == Force::yes ? "1" : ""}, wait));
+  const auto reply =
+      RLOCK_TRY(run(leave_script, request.names, request.token,
+                    {request.token, std::to_string(tombstone.count()), force == Force::yes ? "1" : ""}, wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
   if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};

@@ -29,8 +29,8 @@ struct Pushed {
   std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 
-/// The scripts of src/lock/scripts over one session: each method is one script, one round trip (two while the server has
-/// not cached the script).
+/// The scripts of src/lock/scripts over one session: each method is one script, one round trip (two while the server
+/// has not cached the script).
 class Protocol {
  public:
   explicit Protocol(redis::Session session) : session_(std::move(session)) {}

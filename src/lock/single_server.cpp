@@ -24,8 +24,8 @@ constexpr Duration min_poll = 50ms;
 constexpr Duration poll_jitter = 100ms;
 // Who stands further behind looks later, by so much for each place: an end of a lease is no stampede.
 constexpr Duration rank_delay = 100ms;
-// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while it
-// moves; and a touch is answered so much later, by when most hand-offs are over and done with.
+// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while
+// it moves; and a touch is answered so much later, by when most hand-offs are over and done with.
 constexpr std::int64_t watchers = 3;
 constexpr Duration settling = 500ms;
 constexpr Duration touch_delay = 200ms;
@@ -48,8 +48,8 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   wait = session.bounded(wait);
   names_ = request.names;
   const auto before = session.sent_at();
-  auto answer = queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait)
-                                   : acquire_queueing(request, wait);
+  auto answer =
+      queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
   if (session.sent_at() != before) may_hold_ = true;
   if (!answer) {
     unheard_ |= session.sent_at() != before && answer.error().code == ErrorCode::unreachable;

@@ -47,7 +47,7 @@ class SingleServer final : public Backend {
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
-  bool watches_ = false;           ///< asked for, on this connection
+  bool watches_ = false;          ///< asked for, on this connection
   bool release_unheard_ = false;  ///< a release went unanswered
 };
 

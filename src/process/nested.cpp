@@ -26,9 +26,9 @@ using base::Instant;
 // nested one runs: either the outer one looked after the nested one had its name, and yields; or the nested one had not
 // its name yet, and looks after the outer one has its own. Where both see each other, the outer one alone yields.
 //
-// None waits for ever: a nested one waits only for an outer one that is in its step 2 or is releasing, and then waits for
-// no process. The outer one waits only for those that have its token and the name: a run that decided to acquire the lock
-// as anybody does has given the name up before it queues, and a nested run of another lock has another token.
+// None waits for ever: a nested one waits only for an outer one that is in its step 2 or is releasing, and then waits
+// for no process. The outer one waits only for those that have its token and the name: a run that decided to acquire
+// the lock as anybody does has given the name up before it queues, and a nested run of another lock has another token.
 
 namespace {
 
@@ -45,8 +45,8 @@ void set_own_name(const char* name) { ::prctl(PR_SET_NAME, name); }
 
 // The same program file as ours: a shell that holds the lock by `acquire` is no run, whatever its name.
 bool runs_our_program(pid_t pid) {
-  struct stat theirs {};
-  struct stat ours {};
+  struct stat theirs{};
+  struct stat ours{};
   const auto path = "/proc/" + std::to_string(pid) + "/exe";
   return ::stat(path.c_str(), &theirs) == 0 && ::stat("/proc/self/exe", &ours) == 0 && theirs.st_dev == ours.st_dev &&
          theirs.st_ino == ours.st_ino;
@@ -89,7 +89,8 @@ NestedName::~NestedName() {
 
 std::optional<OuterRun> OuterRun::find(pid_t pid) {
   auto fd = open_pid(pid);
-  // A nested run that renews by itself, in a shell that holds the lock, has the shell's pid when it was started by exec.
+  // A nested run that renews by itself, in a shell that holds the lock, has the shell's pid when it was started by
+  // exec.
   if (!fd || !is_above_us(pid) || !runs_our_program(pid) || name_of(pid) == NestedName::name) return std::nullopt;
   return OuterRun(pid, std::move(fd));
 }
@@ -115,9 +116,8 @@ base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poll
 
 bool NestedRuns::none_left(pid_t guard) {
   if (marker_.empty()) return true;
-  std::erase_if(runs_, [](const Seen& run) {
-    return !is_alive(run.process) || name_of(run.process.pid) != NestedName::name;
-  });
+  std::erase_if(runs_,
+                [](const Seen& run) { return !is_alive(run.process) || name_of(run.process.pid) != NestedName::name; });
   if (runs_.empty()) {
     const auto before = own_name();
     set_own_name(releasing);

@@ -42,7 +42,8 @@ class NestedName {
 /// The inner side: the run around this one.
 class OuterRun {
  public:
-  /// pid: who is said to hold the lock. nullopt where that is no process above this one, or no run that holds by itself.
+  /// pid: who is said to hold the lock. nullopt where that is no process above this one, or no run that holds by
+  /// itself.
   static std::optional<OuterRun> find(pid_t pid);
 
   enum class State {
@@ -65,8 +66,8 @@ class OuterRun {
 /// The outer side: the nested runs that are at work.
 class NestedRuns {
  public:
-  /// marker: the "NAME=value" in the environment of the command and of what it starts. Empty: this run releases nothing,
-  /// so it has nobody to wait for.
+  /// marker: the "NAME=value" in the environment of the command and of what it starts. Empty: this run releases
+  /// nothing, so it has nobody to wait for.
   explicit NestedRuns(std::string marker) : marker_(std::move(marker)) {}
 
   /// true: none is at work, and none will begin before this process is gone. false: they stand in fds(), and this is to

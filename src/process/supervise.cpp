@@ -60,8 +60,8 @@ class Supervisor {
   }
 
  private:
-  // Whether the command has ended, and what it has left may go on beside the next holder. Once it has said so, that stays:
-  // a nested run that begins now relies on our end.
+  // Whether the command has ended, and what it has left may go on beside the next holder. Once it has said so, that
+  // stays: a nested run that begins now relies on our end.
   bool may_end() {
     if (!may_end_) may_end_ = is_over();
     return may_end_;
@@ -161,8 +161,8 @@ class Supervisor {
   void stop(int number, Instant kill_at) {
     kill_at_ = stopping_ ? std::min(kill_at_, kill_at) : kill_at;
     stopping_ = true;
-    // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole grace:
-    // where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
+    // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole
+    // grace: where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
     const auto now = BootClock::now();
     known_ = below(now + (kill_at_ - now) / 2);
     signal_child(number);

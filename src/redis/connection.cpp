@@ -49,8 +49,7 @@ void Connection::append(const Command& command) {
     sizes.push_back(argument.size());
   }
   char* formatted = nullptr;
-  const auto size =
-      ::redisFormatCommandArgv(&formatted, static_cast<int>(argv.size()), argv.data(), sizes.data());
+  const auto size = ::redisFormatCommandArgv(&formatted, static_cast<int>(argv.size()), argv.data(), sizes.data());
   if (size < 0) throw std::bad_alloc();
   unsent_.append(formatted, static_cast<std::size_t>(size));
   ::redisFreeCommand(formatted);

@@ -55,7 +55,7 @@ class Lookup {
     if (const auto* left = ::ares_timeout(channel_, nullptr, &room); left != nullptr) {
       // Rounded up, or the last millisecond would be waited for many times over.
       next = std::min(wait.until(), base::BootClock::now() + std::chrono::seconds(left->tv_sec) +
-                                 std::chrono::milliseconds(left->tv_usec / 1000 + 1));
+                                        std::chrono::milliseconds(left->tv_usec / 1000 + 1));
     }
     auto ready = sockets_;  // the look-up changes its sockets while it reads them
     const auto readiness = wait.at_most(next)(ready);

@@ -31,8 +31,8 @@ class Locator {
   /// The last target could not be connected to. True where something was done about it, so that it is to be tried again
   /// now.
   virtual base::Result<bool> revive(base::Wait) { return false; }
-  /// A connection to the last target was made, with this descriptor. Fails with gone where it is not the server that was
-  /// pinned.
+  /// A connection to the last target was made, with this descriptor. Fails with gone where it is not the server that
+  /// was pinned.
   virtual base::Result<void> connected(int) { return {}; }
   /// Whether the server is known to be elsewhere by now. Asked before each flight, so it has to be cheap.
   virtual bool has_moved() const { return false; }

@@ -17,14 +17,14 @@ struct Transfer {
   short wants = 0;        ///< then: the events of poll(2) to wait for before the next attempt
 };
 
-/// A connected stream of bytes over a non-blocking descriptor. Nothing in here waits: an attempt that can do nothing now
-/// says what it waits for, which over TLS need not be the obvious thing. A failure (unreachable) is final.
+/// A connected stream of bytes over a non-blocking descriptor. Nothing in here waits: an attempt that can do nothing
+/// now says what it waits for, which over TLS need not be the obvious thing. A failure (unreachable) is final.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// What has to be agreed on before the first byte. Returns the events to wait for, 0 when all is agreed on. Fails with
-  /// refused where the peer is not whom it should be.
+  /// What has to be agreed on before the first byte. Returns the events to wait for, 0 when all is agreed on. Fails
+  /// with refused where the peer is not whom it should be.
   virtual base::Result<short> handshake() = 0;
   /// The end of the stream is a failure.
   virtual base::Result<Transfer> read(std::span<char> into) = 0;

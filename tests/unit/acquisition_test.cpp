@@ -1,9 +1,8 @@
 // The loop of a waiter, against a backend that answers as no server would on demand.
-#include "lock/acquire.hpp"
-
 #include <gtest/gtest.h>
 
 #include "fake_backend.hpp"
+#include "lock/acquire.hpp"
 
 namespace rlock::lock {
 namespace {

@@ -64,6 +64,12 @@ class Family {
   pid_t child_ = 0;
 };
 
+// One that this process has, and its children too.
+std::string path_variable() {
+  const char* path = ::getenv("PATH");
+  return std::string("PATH=") + (path != nullptr ? path : "");
+}
+
 TEST(Descendants, AreTheSameByTheirParentsListsAndByAWalkOverAll) {
   const Family family;
   auto below = Family::look(look_below);
@@ -90,7 +96,7 @@ TEST(Descendants, AreNotLookedForPastTheEnd) {
   const auto none = [](const Process&) { FAIL(); };
   EXPECT_EQ(look_below(roots, 0, BootClock::now() - 1s, none), Looked::cut_short);
   EXPECT_EQ(look_everywhere(roots, 0, BootClock::now() - 1s, none), Looked::cut_short);
-  MarkedSearch search("PATH=" + std::string(::getenv("PATH")), 0);
+  MarkedSearch search(path_variable(), 0);
   EXPECT_EQ(search.round(BootClock::now() - 1s, none), Looked::cut_short);
 }
 
@@ -101,7 +107,7 @@ TEST(Descendants, OfAZombieThatHasOtherThreadsAreAlive) {
 
 TEST(MarkedSearch, FindsEachOnceAndNobodyFromBefore) {
   const Family family;
-  const std::string path = "PATH=" + std::string(::getenv("PATH"));
+  const std::string path = path_variable();
   const auto count = [&](MarkedSearch& search) {
     int found = 0;
     EXPECT_EQ(search.round(base::never, [&](const Process& process) { found += process.pid == family.child(); }),

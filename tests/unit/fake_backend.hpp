@@ -9,8 +9,8 @@
 
 namespace rlock::lock {
 
-/// A backend whose answers a test lays down beforehand, step by step; what was asked of it is counted. The last answer of
-/// a list is used again. May be asked by one thread and told to by another.
+/// A backend whose answers a test lays down beforehand, step by step; what was asked of it is counted. The last answer
+/// of a list is used again. May be asked by one thread and told to by another.
 class FakeBackend final : public Backend {
  public:
   FakeBackend() : wake_(std::move(*base::Event::open())) {}
