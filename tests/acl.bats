@@ -28,7 +28,7 @@ nothing_denied() {
 # leave_records: those of dead holders, as many as are swept out at a hand-over.
 leave_records() {
   local i
-  for i in $(seq 20); do redis hset "rlock:i:{rlock:$key}" "dead$i" 's 1 1 1 1 host ann '; done >/dev/null
+  for i in $(seq 20); do redis hset "rlock:i:{rlock:$key}" "dead$i" '1 s 1 1 1 1 host ann '; done >/dev/null
 }
 
 # everything HOW: each verb, a hand-over, one that gives up, a renewal, a lock deleted from outside; a waiter that was

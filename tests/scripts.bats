@@ -76,7 +76,7 @@ is() {
   [ "$(holder)" = a ]
   [ "$(redis pttl "$lock")" -le 20000 ]
   [ "$(redis pttl "$lock")" -gt 10000 ]
-  is "$(redis hget "$info" a)" "s * * $(redis get "$fence") 7 host ann "
+  is "$(redis hget "$info" a)" "1 s * * $(redis get "$fence") 7 host ann "
 }
 
 @test "enter again returns the same fence, and only ever lengthens the lease" {
@@ -92,7 +92,7 @@ is() {
 
 @test "enter of a held lock that is not to queue changes nothing" {
   enter a
-  is "$(enter b)" 0 0 -1 '[0-9]*' 1 's * 7 host ann *'
+  is "$(enter b)" 0 0 -1 '[0-9]*' 1 '1 s * 7 host ann *'
   waiting 0
   setup_names
   [ "$(redis hlen "$info")" = 1 ]
@@ -103,9 +103,9 @@ is() {
   local first
   enter a
   first=$(enter b 30000 0)
-  is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 's *'
-  is "$(enter c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 's *'
-  is "$(enter b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 's *'
+  is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
+  is "$(enter c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '1 s *'
+  is "$(enter b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 '1 s *'
   waiting 2
 }
 
@@ -115,7 +115,7 @@ is() {
   ticket=$(enter b 30000 0 | line 2)
   enter c 30000 0
   redis zrem "rlock:q:{rlock:$key}" b
-  is "$(enter b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 's *'
+  is "$(enter b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 '1 s *'
   is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" b c
 }
 
@@ -124,7 +124,7 @@ is() {
   queued b
   redis del "rlock:$key"
   # The lock is handed to b; c hears who has it now.
-  is "$(enter c)" 0 0 -1 '[0-9]*' 1 's *'
+  is "$(enter c)" 0 0 -1 '[0-9]*' 1 '1 s *'
   [ "$(holder)" = b ]
   until_true 10 heard b g
 }
@@ -223,7 +223,7 @@ is() {
 
 @test "leave with force releases whoever holds, and says whom" {
   enter a
-  is "$(leave '' 10000 1)" 1 's * 7 host ann '
+  is "$(leave '' 10000 1)" 1 '1 s * 7 host ann '
   is_free
   redis set "rlock:$key" theirs
   is "$(leave '' 10000 1)" 1 ''
@@ -291,7 +291,7 @@ is() {
 @test "records that nobody will read any more are swept out at a hand-over" {
   local i
   enter a
-  for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" 's 1 1 1 7 host ann ' >/dev/null; done
+  for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" '1 s 1 1 1 7 host ann ' >/dev/null; done
   queued b
   queued c
   leave a
@@ -315,7 +315,7 @@ is() {
   # Its last sign of life set back by hours.
   enter q 30000 0 p
   setup_names
-  redis hset "$info" q "p 1000000 1000000 0 7 host ann "
+  redis hset "$info" q "1 p 1000000 1000000 0 7 host ann "
   leave p
   is_free
 }
@@ -325,7 +325,7 @@ is() {
   queued frozen
   queued b
   setup_names
-  redis hset "$info" frozen "s 1000000 1000000 0 7 host ann "
+  redis hset "$info" frozen "1 s 1000000 1000000 0 7 host ann "
   leave a
   claimed_by b
 }
@@ -362,7 +362,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis pexpire "rlock:$key" 1
   until_true 10 is_free
   is "$(enter c 30000 0)" 1 '[1-9]*'
-  is "$(enter b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 's *'
+  is "$(enter b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
 }
 
 @test "renew lengthens the lease of its token, never shortens it, and returns the fence" {
@@ -382,7 +382,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   setup_names
   redis pexpire "$lock" 10000
   redis config resetstat
-  is "$(check a)" 1 "$(redis get "$fence")" "s * $(redis get "$fence") 7 host ann *"
+  is "$(check a)" 1 "$(redis get "$fence")" "1 s * $(redis get "$fence") 7 host ann *"
   [ "$(redis pttl "$lock")" -le 10000 ]
   redis info commandstats | sed 's/:.*//' >called
   run -1 grep -x 'cmdstat_\(set\|pexpire\|hset\|del\|zadd\|publish\)' called
@@ -409,14 +409,14 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "inspect tells free, held and foreign, and lists the queue in order" {
   is "$(inspect)" free '' -2 '[1-9]*' 0 ''
   enter a 20000
-  is "$(inspect)" held 's *' '[0-9]*' '[1-9]*' 0 ''
+  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 0 ''
   local b c
   b=$(enter b 30000 0 | line 2)
   c=$(enter c 30000 0 | line 2)
-  is "$(inspect)" held 's *' '[0-9]*' '[1-9]*' 2 "$b" 's *' "$c" 's *'
-  is "$(inspect 1)" held 's *' '[0-9]*' '[1-9]*' 2 "$b" 's *'
+  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *' "$c" '1 s *'
+  is "$(inspect 1)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *'
   redis set "rlock:$key" theirs
-  is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" 's *'
+  is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" '1 s *'
   redis del "rlock:$key"
   redis rpush "rlock:$key" theirs
   [ "$(inspect | head -1)" = foreign ]
@@ -462,7 +462,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   queued b
   redis config set maxmemory 1
   # Busy needs no memory to be said.
-  is "$(enter c)" 0 0 -1 '[0-9]*' 1 's *'
+  is "$(enter c)" 0 0 -1 '[0-9]*' 1 '1 s *'
   run enter c 30000 0
   [[ $output == *OOM* ]]
   is "$(renew a 60000)" 1 '[1-9]*'
@@ -591,7 +591,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   setup_names
   # As if all that was written an hour ago were the last there was.
   local hour_ago=$(($(redis time | head -1) - 3600))000000
-  redis hset "$info" b "s $hour_ago $hour_ago 0 7 host ann " c "s $hour_ago $hour_ago 0 7 host ann " '@' "$hour_ago 0"
+  redis hset "$info" b "1 s $hour_ago $hour_ago 0 7 host ann " c "1 s $hour_ago $hour_ago 0 7 host ann " '@' "$hour_ago 0"
   # The first who is heard since.
   enter c 30000 0
   leave a

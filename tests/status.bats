@@ -288,11 +288,11 @@ many() {
     local word=${odd/'\x20'/} name=${odd/'\x7b'/}
     cat <<-END | redis >/dev/null
 	set "rlock:$name" token px 60000
-	hset "rlock:i:{rlock:$name}" token "s 1 1 7 1 $word $word $odd"
+	hset "rlock:i:{rlock:$name}" token "1 s 1 1 7 1 $word $word $odd"
 	zadd "rlock:q:{rlock:$name}" 1 waiter
-	hset "rlock:i:{rlock:$name}" waiter "p 1 1 0 1 $word $word $odd"
+	hset "rlock:i:{rlock:$name}" waiter "1 p 1 1 0 1 $word $word $odd"
 	set "rlock:$key" token px 60000
-	hset "rlock:i:{rlock:$key}" token "s 1 1 7 1 $word $word $odd"
+	hset "rlock:i:{rlock:$key}" token "1 s 1 1 7 1 $word $word $odd"
 	END
     rlock status "$key" >>table
     rlock status --json "$key" >>json
@@ -322,8 +322,8 @@ many() {
   local odd
   redis set "rlock:$key" token px 60000
   redis zadd "rlock:q:{rlock:$key}" 1e300 a -inf b inf c 1.5 d 1e19 e
-  for odd in '' x 's' 's ' 's 1 1 1' 's x y z w' 's 1 99999999999999999999 99999999999999999999 99999999999999999999 h u c' \
-    's -1 -1 -1 -1 h u c' 's 1 -9223372036854775808 1 1 h u c' 's 1 9223372036854775807 1 1 h u c' '        '; do
+  for odd in '' x '1' '1 s ' '1 s 1 1 1' '1 s x y z w' '2 s 1 1 7 1 h u c' '1 s 1 99999999999999999999 99999999999999999999 99999999999999999999 h u c' \
+    '1 s -1 -1 -1 -1 h u c' '1 s 1 -9223372036854775808 1 1 h u c' '1 s 1 9223372036854775807 1 1 h u c' '        '; do
     redis hset "rlock:i:{rlock:$key}" token "$odd" a "$odd" b "$odd" d "$odd"
     expect 0 rlock status "$key"
     run --separate-stderr -0 rlock status --json "$key"

@@ -55,7 +55,8 @@ json to_json(const Sight& sight) {
       holder["held_ms"] = age_ms(lock, lock.holder->since_us);
       holder["fence"] = lock.holder->fence;
     } else {
-      holder = {{"foreign", true}};
+      holder = json::object();
+      if (lock.state == lock::Inspection::State::foreign) holder["foreign"] = true;
     }
     holder["ttl_ms"] = lock.ttl_left ? json(lock.ttl_left->count()) : json(nullptr);
   }
@@ -88,7 +89,7 @@ Row lock_row(const Sight& sight) {
     row[5] = std::to_string(lock.holder->fence) +
              (lock.holder->who.command.empty() ? "" : "  " + base::printable(lock.holder->who.command));
   } else {
-    row[2] = "(not an rlock)";
+    row[2] = lock.state == lock::Inspection::State::foreign ? "(not an rlock)" : "(an rlock of another version)";
   }
   row[4] = lock.ttl_left ? age_text(lock.ttl_left->count()) : "none";
   return row;

@@ -65,7 +65,7 @@ Who Who::decode(std::string_view text) {
 }
 
 std::optional<Record> Record::decode(std::string_view text) {
-  if (text.empty()) return std::nullopt;
+  if (take_word(text) != version) return std::nullopt;
   take_word(text);  // how it is woken
   take_word(text);  // when it was last seen
   Record record;

@@ -29,10 +29,13 @@ struct Who {
 
 /// A record of the info hash; see common.lua.
 struct Record {
+  static constexpr std::string_view version = "1";
+
   std::int64_t since_us = 0;  ///< server microseconds
   std::uint64_t fence = 0;    ///< 0 for a waiter
   Who who;
 
+  /// nullopt where there is none, or one of another version: an rlock all the same, of which no more can be told.
   static std::optional<Record> decode(std::string_view text);
 };
 

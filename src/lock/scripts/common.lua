@@ -3,7 +3,9 @@
 -- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another
 --                type, belongs to a foreign library and is only ever respected.
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
--- KEYS[3] info   HASH: token -> record "WAKE SEEN SINCE FENCE WHO"
+-- KEYS[3] info   HASH: token -> record "VERSION WAKE SEEN SINCE FENCE WHO"
+--                  VERSION  1. Releases of rlock that write another one may use the same lock: a record that is not
+--                           understood is passed over, and its waiter keeps its place as long as it is subscribed
 --                  WAKE   s: subscribed to its channel, p: polls (channels are denied to it)
 --                  SEEN   last sign of life of a waiter, server microseconds
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
@@ -27,6 +29,7 @@ local lock, queue, info, fences, spent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEY
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": where the queue moves fast, it is over before it costs anybody a look
 local WATCH_STEP_MS = 100
+local VERSION = '1'            -- of the records; lock/who.hpp reads it too
 local CLAIM_MS = 1000          -- a hand-off not confirmed within this goes to the next
 local CLAIM_POLL_MS = 3000     -- the same for one that polls: longer than between two polls
 local UNHEARD_MS = 9000        -- the same where no message could be sent: longer than between two pokes
@@ -76,14 +79,14 @@ local function extend(ms)
 end
 
 local function pack(wake, since, fence, who)
-  return wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
+  return VERSION .. ' ' .. wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
 end
 
--- wake, seen, since, fence, who of a token, or nothing when it has no (readable) record.
+-- wake, seen, since, fence, who of a token; nothing when it has no record, or one of another version.
 local function record_of(token)
   local record = redis.call('HGET', info, token)
   if not record then return end
-  local wake, seen, since, fence, who = string.match(record, '^(%a) (%d+) (%d+) (%d+) (.*)$')
+  local wake, seen, since, fence, who = string.match(record, '^' .. VERSION .. ' (%a) (%d+) (%d+) (%d+) (.*)$')
   return wake, tonumber(seen), tonumber(since), tonumber(fence), who
 end
 
