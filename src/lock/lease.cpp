@@ -15,10 +15,10 @@ namespace {
 constexpr nanoseconds default_grace = 5s;
 constexpr nanoseconds longest_kill_time = 1s;
 
-LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after) {
+LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after, nanoseconds min_kill_time) {
   const nanoseconds third = nanoseconds(ttl) / 3;
   return {ttl, kill_after ? nanoseconds(*kill_after) : std::min(default_grace, third),
-          std::min(longest_kill_time, nanoseconds(ttl) / 10)};
+          std::min(std::max(longest_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
 }
 
 // What must fit before TERM: with renewal, its first third and then two tries.
@@ -38,21 +38,32 @@ nanoseconds LeaseTerms::usable() const {
 
 nanoseconds LeaseTerms::retry_pause() const { return std::clamp<nanoseconds>(nanoseconds(ttl) / 100, 2ms, 250ms); }
 
-base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> kill_after, Renewing renewing) {
-  const auto terms = terms_for(ttl, kill_after);
-  if (has_room(terms, renewing)) return terms;
+base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> kill_after, Renewing renewing,
+                                          nanoseconds min_kill_time) {
+  const auto terms = terms_for(ttl, kill_after, min_kill_time);
+  const auto fits = [&](Duration::rep ms) {
+    const auto other = terms_for(Duration(ms), kill_after, min_kill_time);
+    return other.kill_time >= min_kill_time && has_room(other, renewing);
+  };
+  if (fits(ttl.count())) return terms;
   auto low = ttl.count();
   auto high = ttl.count();
-  while (!has_room(terms_for(Duration(high), kill_after), renewing)) high *= 2;
+  while (!fits(high)) high *= 2;
   while (high - low > 1) {
     const auto middle = low + (high - low) / 2;
-    (has_room(terms_for(Duration(middle), kill_after), renewing) ? high : low) = middle;
+    (fits(middle) ? high : low) = middle;
+  }
+  const auto smallest = "; at least --ttl " + base::format_duration(Duration(high)) + " does";
+  if (terms.kill_time < min_kill_time) {
+    return base::fail(base::ErrorCode::usage, "--ttl " + base::format_duration(ttl) +
+                                                  " leaves no time to kill the command on this machine, whose kernel "
+                                                  "lists no children, so that all processes have to be searched" +
+                                                  smallest);
   }
   return base::fail(base::ErrorCode::usage,
                     "--ttl " + base::format_duration(ttl) +
                         " leaves no room to renew and then to kill after --kill-after " +
-                        base::format_duration(std::chrono::duration_cast<Duration>(terms.grace)) + "; at least --ttl " +
-                        base::format_duration(Duration(high)) + " does");
+                        base::format_duration(std::chrono::duration_cast<Duration>(terms.grace)) + smallest);
 }
 
 }  // namespace rlock::lock

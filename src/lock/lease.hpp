@@ -31,7 +31,10 @@ struct LeaseTerms {
   /// kill_after: what the user asked for; without it 5 s, at most a third of the ttl. Fails (usage) when
   /// grace and kill time leave no room for the lease to be renewed after a first try failed, and names
   /// the smallest ttl that has room.
-  static base::Result<LeaseTerms> make(base::Duration ttl, std::optional<base::Duration> kill_after, Renewing renewing);
+  ///
+  /// min_kill_time: what killing takes on this machine at the least (R27 of tests/PROOFS.md).
+  static base::Result<LeaseTerms> make(base::Duration ttl, std::optional<base::Duration> kill_after, Renewing renewing,
+                                       std::chrono::nanoseconds min_kill_time = {});
 
   /// D, for a request about to be sent at `sent`.
   base::Instant deadline(base::Instant sent) const { return sent + usable(); }

@@ -227,6 +227,13 @@ Looked look_everywhere(std::span<const Process> roots, pid_t except, Instant unt
   return result;
 }
 
+std::chrono::nanoseconds time_of_a_look() {
+  if (knows_children()) return std::chrono::nanoseconds::zero();
+  const auto start = BootClock::now();
+  look_everywhere({}, 0, base::never, [](const Process&) {});
+  return BootClock::now() - start;
+}
+
 // The kernel lists a thread's children one after the other, so that a list that changes meanwhile may be read with
 // gaps. Ours only grows at its end meanwhile. Orphans come to the main thread for as long as that lives.
 std::optional<bool> has_no_child(pid_t except) {

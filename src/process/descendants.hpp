@@ -60,6 +60,10 @@ Looked look_below(std::span<const Process> roots, pid_t except, base::Instant un
 /// The same by a walk over all of /proc, whatever the kernel has.
 Looked look_everywhere(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
 
+/// What one look below takes on this machine: zero where the kernel lists children, so that it costs what the own
+/// descendants cost; else measured, once over all of /proc.
+std::chrono::nanoseconds time_of_a_look();
+
 /// Whether this process has no child but `except`, zombies counted as children. To a subreaper this is proof that
 /// nothing lives below it, and one read: an orphan becomes its child in the same moment in which it loses its parent,
 /// and nobody else reaps. To be called by the thread that reaps. nullopt: it cannot be told here.

@@ -53,6 +53,24 @@ TEST(Lease, NamesTheSmallestTtlThatHasRoomForTheGrace) {
   }
 }
 
+// Where a look takes long, as without lists of children among many processes.
+TEST(Lease, NamesTheSmallestTtlThatThisMachineCanKillIn) {
+  for (const std::chrono::nanoseconds min_kill_time : {std::chrono::nanoseconds(80ms), std::chrono::nanoseconds(3s)}) {
+    const auto refused = LeaseTerms::make(500ms, std::nullopt, Renewing::yes, min_kill_time);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, base::ErrorCode::usage);
+    const auto& text = refused.error().message;
+    const auto at = text.rfind("--ttl ") + 6;
+    const auto named = base::parse_duration(text.substr(at, text.find(' ', at) - at));
+    ASSERT_TRUE(named) << text;
+    EXPECT_EQ(*named, std::chrono::duration_cast<Duration>(10 * min_kill_time));
+    const auto terms = LeaseTerms::make(*named, std::nullopt, Renewing::yes, min_kill_time);
+    ASSERT_TRUE(terms);
+    EXPECT_EQ(terms->kill_time, min_kill_time);
+  }
+  EXPECT_TRUE(LeaseTerms::make(500ms, std::nullopt, Renewing::yes, 50ms));
+}
+
 // A suspended machine: the clock jumps past everything at once, and no instant before says so.
 TEST(Lease, IsOverAfterASuspendedNight) {
   const auto terms = LeaseTerms::make(30s, std::nullopt, Renewing::yes);

@@ -44,15 +44,17 @@ TEST(Who, SurvivesItsWayThroughTheServer) {
 }
 
 TEST(Record, IsReadAsTheScriptsWriteIt) {
-  const auto record = Record::decode("s 1700000000000001 1700000000000000 42 7 web1 ann ./job -x");
+  const auto record = Record::decode("1 s 1700000000000001 1700000000000000 42 7 web1 ann ./job -x");
   ASSERT_TRUE(record);
   EXPECT_EQ(record->since_us, 1700000000000000);
   EXPECT_EQ(record->fence, 42U);
   EXPECT_EQ(record->who.summary(), "ann@web1 pid 7");
   EXPECT_EQ(record->who.command, "./job -x");
-  EXPECT_FALSE(Record::decode(""));
-  EXPECT_TRUE(Record::decode("x"));
-  EXPECT_TRUE(Record::decode(std::string(5, ' ')));
+  EXPECT_TRUE(Record::decode("1"));
+  EXPECT_TRUE(Record::decode("1" + std::string(5, ' ')));
+  for (const auto* other : {"", "x", " ", "2 s 1 1 1 7 web1 ann ", "11 s 1 1 1 7 web1 ann "}) {
+    EXPECT_FALSE(Record::decode(other)) << other;
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
 from stage import FAULTS
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
-HEARTBEAT_MS = 5000
+HEARTBEAT_MS = 7000  # with its jitter
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
 
 
@@ -52,9 +52,10 @@ class QueueScene(Scene):
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
-        # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due.
+        # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
+        # and so where they are frozen and the holder tells nobody.
         limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
-        if forgotten and self.ahead >= 3:
+        if self.ahead >= 3 and (forgotten or (self.foreign and self.fate == "frozen")):
             limit += HEARTBEAT_MS
         self.check_first(event, limit, {person.name for person in survivors})
         # Where the queue is gone, the first to come back is the first.
