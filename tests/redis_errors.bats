@@ -6,8 +6,8 @@ TEST_ACL=  # the users are its own
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# enters STATUS TEXT: what takes a lock ends so, without running a command.
-enters() {
+# acquire_ends STATUS TEXT: run and acquire end so, without running a command.
+acquire_ends() {
   expect_error "$1" "$2" rlock run --connect-timeout 500ms "$key" -- touch ran
   expect_error "$1" "$2" rlock run --connect-timeout 500ms -n -E 9 "$key" -- touch ran
   expect_error "$1" "$2" rlock run --connect-timeout 500ms -w 200ms "$key" -- touch ran
@@ -29,7 +29,7 @@ looks() {
 }
 # spoiled TEXT [STATUS]: a server that takes no writes any more, with a lock $key-held of $token, and what -n ends with.
 spoiled() {
-  enters 69 "$1"
+  acquire_ends 69 "$1"
   key+=-held
   expect_error 69 "$1" rlock acquire --connect-timeout 500ms -w 200ms "$key"
   expect_error 69 "$1" rlock renew --connect-timeout 500ms --ttl 1h "$key" "$token"
@@ -57,7 +57,7 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
   # Five milliseconds a key, and a look at its clients after each.
   own_server --dbfilename "$key.rdb" --key-load-delay 5000 --loading-process-events-interval-bytes 1024
   until_true 10 answers LOADING get x
-  enters 69 'loading its data (LOADING)'
+  acquire_ends 69 'loading its data (LOADING)'
   changes 69 LOADING
   looks 69 LOADING
 }
@@ -66,7 +66,7 @@ answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }
   own_server --lua-time-limit 10
   background redis-cli -s "$sock" eval 'while true do end' 0
   until_true 10 answers BUSY get x
-  enters 69 'busy with a script (BUSY)'
+  acquire_ends 69 'busy with a script (BUSY)'
   changes 69 BUSY
   looks 69 BUSY
   redis script kill
@@ -151,7 +151,7 @@ busy_without() {
   finish
   [ -e next ]
   is_free
-  enters 69 'out of memory (OOM)'
+  acquire_ends 69 'out of memory (OOM)'
 }
 
 @test "OOM in the midst of a run: it renews, ends with its own status, and gives the lock back" {
@@ -196,7 +196,7 @@ busy_without() {
 
 @test "MASTERDOWN: not ready" {
   own_server --replicaof 127.0.0.1 1 --replica-serve-stale-data no
-  enters 69 'without its master (MASTERDOWN)'
+  acquire_ends 69 'without its master (MASTERDOWN)'
   changes 69 MASTERDOWN
   looks 69 MASTERDOWN
 }
@@ -207,14 +207,14 @@ busy_without() {
   until_true 10 eval '[ "$(redis pubsub channels)" = x ]'
   redis config set maxclients 1
   until_true 10 answers 'max number of clients' ping
-  enters 69 'max number of clients'
+  acquire_ends 69 'max number of clients'
   changes 69 'max number of clients'
   looks 69 'max number of clients'
 }
 
 @test "NOAUTH: refused" {
   own_server --requirepass secret
-  enters 77 'wants a password'
+  acquire_ends 77 'wants a password'
   changes 77 NOAUTH
   looks 77 NOAUTH
 }
@@ -222,14 +222,14 @@ busy_without() {
 @test "WRONGPASS: refused" {
   own_server --requirepass secret
   export REDISCLI_AUTH=wrong
-  enters 77 'user or password is wrong (WRONGPASS)'
+  acquire_ends 77 'user or password is wrong (WRONGPASS)'
   changes 77 WRONGPASS
   looks 77 WRONGPASS
 }
 
 @test "a password where none is wanted: refused" {
   export REDISCLI_AUTH=any
-  enters 77 AUTH
+  acquire_ends 77 AUTH
   changes 77 AUTH
   looks 77 AUTH
 }
@@ -241,7 +241,7 @@ busy_without() {
   for denied in -@all '-evalsha -eval' 'resetkeys' 'resetkeys ~other:*' '-@write' '-set' '-time' '-getrange'; do
     # shellcheck disable=SC2086 # words
     redis acl setuser u reset on '>p' '+@all' '~*' '&*' $denied
-    enters 77 "an ACL denies what rlock needs"
+    acquire_ends 77 "an ACL denies what rlock needs"
     # A renewal of what is not ours writes nothing, and asks for no time.
     [[ $denied == -set || $denied == -@write || $denied == -time ]] || changes 77 "an ACL denies what rlock needs"
     [[ $denied == -@write || $denied == -set ]] || expect_error 77 ACL rlock status "$key"
@@ -282,7 +282,7 @@ busy_without() {
 
 @test "a database that is not there: configuration" {
   export RLOCK_SERVER="$url?db=99"
-  enters 78 'DB index is out of range'
+  acquire_ends 78 'DB index is out of range'
   changes 78 'DB index'
   looks 78 'DB index'
 }
@@ -304,7 +304,7 @@ cluster_node() {
 @test "MOVED: configuration" {
   cluster_node '' 0-16383
   until_true 10 answers MOVED get x
-  enters 78 'does not own the key (MOVED)'
+  acquire_ends 78 'does not own the key (MOVED)'
   changes 78 MOVED
   expect_error 78 MOVED rlock status "$key"
 }
@@ -312,7 +312,7 @@ cluster_node() {
 @test "CLUSTERDOWN: not ready" {
   cluster_node 0 ''
   until_true 10 answers CLUSTERDOWN get "$key"
-  enters 69 'its cluster is down (CLUSTERDOWN)'
+  acquire_ends 69 'its cluster is down (CLUSTERDOWN)'
   changes 69 CLUSTERDOWN
   expect_error 69 CLUSTERDOWN rlock status --connect-timeout 500ms "$key"
 }
@@ -336,7 +336,7 @@ cluster_node() {
     --reply $'text:-WEIRD things \e[31mhappen' >fake.log
   until_true 10 grep -q ready fake.log
   export RLOCK_SERVER=unix://$PWD/fake
-  enters 70 'an error that rlock does not know'
+  acquire_ends 70 'an error that rlock does not know'
   changes 70 WEIRD
   looks 70 WEIRD
 }
@@ -363,7 +363,7 @@ cluster_node() {
       --reply "text:-$error" >fake.log
     until_true 10 grep -q ready fake.log
     export RLOCK_SERVER=unix://$PWD/$wanted
-    enters "$wanted" "${error%% *}"
+    acquire_ends "$wanted" "${error%% *}"
     changes "$wanted" "${error%% *}"
     rm "$wanted" fake.log
   done <<-END

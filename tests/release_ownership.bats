@@ -190,15 +190,15 @@ holder() { redis get "rlock:$key"; }
   is_free
 }
 
-@test "an enter that comes late or twice brings no lease back" {
+@test "an acquire that comes late or twice brings no lease back" {
   background redis-cli -s "$sock" monitor >commands
   until_true 10 grep -q OK commands
-  local token enter
+  local token acquire
   token=$(rlock acquire "$key")
   # As redis-cli reads it: the arguments in quotes.
   until_true 10 grep -q "$token" commands
-  enter=$(grep -F "$token" commands | grep -iF '"eval' | tail -1 | sed 's/^[^"]*//')
-  replay() { redis <<<"$enter"; }
+  acquire=$(grep -F "$token" commands | grep -iF '"eval' | tail -1 | sed 's/^[^"]*//')
+  replay() { redis <<<"$acquire"; }
   # Twice while it is held: the same fence, and no longer lease.
   [ "$(replay | tail -1)" = "$(redis get "rlock:f:{rlock:$key}")" ]
   rlock release "$key" "$token"
@@ -212,7 +212,7 @@ holder() { redis get "rlock:$key"; }
   is_free
 }
 
-@test "an enter that comes after its waiter gave up does not queue it again" {
+@test "an acquire that comes after its waiter gave up does not queue it again" {
   background redis-cli -s "$sock" monitor >commands
   until_true 10 grep -q OK commands
   local token
@@ -221,7 +221,7 @@ holder() { redis get "rlock:$key"; }
   rlock release "$key" "$token"
   redis echo the-end
   until_true 10 grep -q the-end commands
-  # Each of its enters once more: they say who it is.
+  # Each of its acquires once more: they say who it is.
   grep -i '"eval' commands | grep -F " $(uname -n) " | grep -vF "$token" | sed 's/^[^"]*//' >late
   [ "$(wc -l <late)" -ge 2 ]
   [ "$(redis <late | sort -u)" = -1 ]

@@ -136,22 +136,22 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
 @test "no renewal comes after the release" {
   redis monitor >wire 3>&- &
   until_true 10 grep -q OK wire
-  # The leave is the second of the two scripts that a short job calls.
+  # The release is the second of the two scripts that a short job calls.
   rlock run "$key" -- true
   until_true 10 eval '[ "$(grep -c "unix:.*\"EVALSHA\"" wire)" -ge 2 ]'
-  local leave renewed
-  leave=$(grep 'unix:.*"EVALSHA"' wire | tail -n 1 | cut -d'"' -f4)
+  local release renewed
+  release=$(grep 'unix:.*"EVALSHA"' wire | tail -n 1 | cut -d'"' -f4)
   # Ended at all moments around a renewal, which comes every 200 ms.
   for ms in {180..225..5}; do
     rlock run -t 600ms -k 50ms "$key" -- sleep "0.$ms" || [ $? = 79 ]
   done
   redis echo over
   until_true 10 grep -q '"echo" "over"' wire
-  # Each line of a client: script and token. After its leave, a token never comes again.
+  # Each line of a client: script and token. After its release, a token never comes again.
   awk -F'"' '/ unix:[^ ]*\] "EVALSHA"/ { print $4, $18 }' wire >calls
-  awk -v leave="$leave" 'left[$2] { exit 1 } $1 == leave { left[$2] = 1; n++ } END { if (n != 11) exit 1 }' calls
+  awk -v release="$release" 'released[$2] { exit 1 } $1 == release { released[$2] = 1; n++ } END { if (n != 11) exit 1 }' calls
   renewed=$(awk '{ print $1 }' calls | sort | uniq -c | wc -l)
-  [ "$renewed" = 3 ] # enter, renew, leave
+  [ "$renewed" = 3 ] # acquire, renew, release
 }
 
 @test "a command that ignores TERM is killed after the grace, not before" {

@@ -68,7 +68,7 @@ next_runs() { # the next holder, which looks whether the nested one lives
   touch end
   ended 0 "$rlock"
   echo "scripts: $(scripts_called)"
-  # enter, check (twice where the server has to be told the script), leave; a renewal each 500 ms, and one at the start.
+  # acquire, check (twice where the server has to be told the script), release; a renewal each 500 ms, and one at the start.
   [ "$(scripts_called)" -lt 16 ]
 }
 
@@ -78,7 +78,7 @@ next_runs() { # the next holder, which looks whether the nested one lives
   redis config resetstat
   rlock run -t 60s "$key" -- rlock run -t 300ms -k 50ms "$key" -- sleep 2
   echo "scripts: $(scripts_called)"
-  # enter, renew, check, leave, each twice on a server that has not seen it.
+  # acquire, renew, check, release, each twice on a server that has not seen it.
   [ "$(scripts_called)" -le 8 ]
 }
 

@@ -16,7 +16,7 @@ seen_on_wire() {
   sed -n 's/^[0-9.]* \[[0-9]* unix:[^]]*\] //p' wire | grep -v '"echo" "over"'
 }
 
-@test "a short job costs the server two commands: enter and leave" {
+@test "a short job costs the server two commands: acquire and release" {
   not_under_acl 'AUTH is one more'
   rlock run "$key" -- true
   watch_wire
@@ -86,7 +86,7 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
   redis config resetstat
   rlock run "$key" -- sleep 0.2
   redis info everything >statistics
-  # Enter; the first look of the renewal, after a few milliseconds; leave.
+  # Acquire; the first renewal, after a few milliseconds; release.
   grep '^cmdstat_evalsha:' statistics
   grep -q '^cmdstat_evalsha:calls=3,' statistics
   # The last is the one that asks.
@@ -133,11 +133,11 @@ wire_size() {
   read -r pid _ <calls
   script() { sha1sum <"$(dirname "$RLOCK")/scripts/$1.lua" | cut -d' ' -f1; }
   keys=(5 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token")
-  local enter leave
-  enter=$(wire_size EVALSHA "$(script enter)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann ")
-  leave=$(wire_size EVALSHA "$(script leave)" "${keys[@]}" "$token" 30000 '')
-  echo "expected: $enter $leave"
-  [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$enter $leave" ]
+  local acquire release
+  acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann ")
+  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '')
+  echo "expected: $acquire $release"
+  [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$acquire $release" ]
 }
 
 first_track() { [ "$(redis client list | grep -c 'flags=[^ ]*t')" = "$1" ]; }
@@ -196,6 +196,6 @@ first_track() { [ "$(redis client list | grep -c 'flags=[^ ]*t')" = "$1" ]; }
   seen_on_wire >commands
   cat commands
   # Two questions, HELLO and SUBSCRIBE; once it has settled, TRACKING and one question more; then, told by the release,
-  # the confirming enter and the leave. The test's own looks at the queue are counted out.
+  # the confirming acquire and the release. The test's own looks at the queue are counted out.
   [ "$(grep -cv '"zcard"' commands)" = 9 ]
 }

@@ -85,7 +85,7 @@ start_waiter() {
   until_true 3 is_gone "$waiter"
   kill -CONT "$(server_pid)"
   ended 143 "$waiter"
-  # Its leave arrives late, or the next look finds that it is dead.
+  # Its release arrives late, or the next look finds that it is dead.
   rlock release "$key" - <token
   expect 0 rlock run -w 10s "$key" -- true
   [ ! -e ran ]

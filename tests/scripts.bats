@@ -17,8 +17,8 @@ script() {
     "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$@"
 }
 
-enter() { script enter "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
-leave() { script leave "$1" "$1" "${2:-10000}" "${3-}"; }
+acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
+release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
@@ -35,7 +35,7 @@ heard() { tail -1 "heard.$1" | grep -qx "$2"; }
 # queued TOKEN: with a subscription and a place at the end of the queue.
 queued() {
   listener "$1"
-  enter "$1" 30000 0 >/dev/null
+  acquire "$1" 30000 0 >/dev/null
 }
 holder() { redis get "rlock:$key"; }
 # claimed_by TOKEN: it was handed the lock. However slow the test is from here on, the claim does not run out.
@@ -66,10 +66,10 @@ is() {
   }
 }
 
-@test "enter takes a free lock, for its ttl, and returns the fence" {
+@test "acquire takes a free lock, for its ttl, and returns the fence" {
   local reply now
   now=$(redis time | head -1)
-  reply=$(enter a 20000)
+  reply=$(acquire a 20000)
   setup_names
   is "$reply" 1 "$(redis get "$fence")"
   [ "$(line 2 <<<"$reply")" -ge "${now}000000" ]
@@ -79,210 +79,210 @@ is() {
   is "$(redis hget "$info" a)" "1 s * * $(redis get "$fence") 7 host ann "
 }
 
-@test "enter again returns the same fence, and only ever lengthens the lease" {
+@test "acquire again returns the same fence, and only ever lengthens the lease" {
   local first
-  first=$(enter a 20000)
-  is "$(enter a 20000)" 1 "$(line 2 <<<"$first")"
-  is "$(enter a 100)" 1 "$(line 2 <<<"$first")"
+  first=$(acquire a 20000)
+  is "$(acquire a 20000)" 1 "$(line 2 <<<"$first")"
+  is "$(acquire a 100)" 1 "$(line 2 <<<"$first")"
   [ "$(redis pttl "rlock:$key")" -gt 10000 ]
-  is "$(enter a 60000 0)" 1 "$(line 2 <<<"$first")"
+  is "$(acquire a 60000 0)" 1 "$(line 2 <<<"$first")"
   [ "$(redis pttl "rlock:$key")" -gt 30000 ]
   waiting 0
 }
 
-@test "enter of a held lock that is not to queue changes nothing" {
-  enter a
-  is "$(enter b)" 0 0 -1 '[0-9]*' 1 '1 s * 7 host ann *'
+@test "acquire of a held lock that is not to queue changes nothing" {
+  acquire a
+  is "$(acquire b)" 0 0 -1 '[0-9]*' 1 '1 s * 7 host ann *'
   waiting 0
   setup_names
   [ "$(redis hlen "$info")" = 1 ]
   [ "$(holder)" = a ]
 }
 
-@test "enter queues behind all, and again at the same place" {
+@test "acquire queues behind all, and again at the same place" {
   local first
-  enter a
-  first=$(enter b 30000 0)
+  acquire a
+  first=$(acquire b 30000 0)
   is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
-  is "$(enter c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '1 s *'
-  is "$(enter b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 '1 s *'
+  is "$(acquire c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '1 s *'
+  is "$(acquire b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 '1 s *'
   waiting 2
 }
 
-@test "enter with an earlier ticket queues where it stood before" {
+@test "acquire with an earlier ticket queues where it stood before" {
   local ticket
-  enter a
-  ticket=$(enter b 30000 0 | line 2)
-  enter c 30000 0
+  acquire a
+  ticket=$(acquire b 30000 0 | line 2)
+  acquire c 30000 0
   redis zrem "rlock:q:{rlock:$key}" b
-  is "$(enter b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 '1 s *'
+  is "$(acquire b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 '1 s *'
   is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" b c
 }
 
-@test "enter of a free lock overtakes no living waiter" {
-  enter a
+@test "acquire of a free lock overtakes no living waiter" {
+  acquire a
   queued b
   redis del "rlock:$key"
   # The lock is handed to b; c hears who has it now.
-  is "$(enter c)" 0 0 -1 '[0-9]*' 1 '1 s *'
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *'
   [ "$(holder)" = b ]
   until_true 10 heard b g
 }
 
-@test "enter of the first waiter takes a free lock" {
-  enter a
+@test "acquire of the first waiter takes a free lock" {
+  acquire a
   queued b
   queued c
   redis del "rlock:$key"
-  is "$(enter b 30000 0)" 1 '[1-9]*'
+  is "$(acquire b 30000 0)" 1 '[1-9]*'
   [ "$(holder)" = b ]
   waiting 1
 }
 
-@test "enter skips the dead" {
+@test "acquire skips the dead" {
   local i
-  enter a
-  for i in $(seq 50); do enter "dead$i" 30000 0 >/dev/null; done
+  acquire a
+  for i in $(seq 50); do acquire "dead$i" 30000 0 >/dev/null; done
   waiting 50
   redis del "rlock:$key"
-  is "$(enter b)" 1 '[1-9]*'
+  is "$(acquire b)" 1 '[1-9]*'
   waiting 0
   is "$(records)" a b
 }
 
-@test "enter of a token that has left returns -1 and does nothing" {
-  enter a
-  is "$(leave a)" 1 ''
-  is "$(enter a)" -1
-  is "$(enter a 30000 0)" -1
+@test "acquire of a token with a tombstone returns -1 and does nothing" {
+  acquire a
+  is "$(release a)" 1 ''
+  is "$(acquire a)" -1
+  is "$(acquire a 30000 0)" -1
   is_free
   waiting 0
 }
 
-@test "enter says of a foreign holder that it is not known" {
+@test "acquire says of a foreign holder that it is not known" {
   redis set "rlock:$key" theirs px 5000
-  is "$(enter a)" 0 0 -1 '[1-4][0-9][0-9][0-9]' 0 ''
+  is "$(acquire a)" 0 0 -1 '[1-4][0-9][0-9][0-9]' 0 ''
   redis persist "rlock:$key"
-  is "$(enter a 30000 0)" 0 '[1-9]*' 0 -1 0 ''
+  is "$(acquire a 30000 0)" 0 '[1-9]*' 0 -1 0 ''
   redis del "rlock:$key"
   redis hset "rlock:$key" field value
-  is "$(enter a)" 0 0 -1 -1 0 ''
+  is "$(acquire a)" 0 0 -1 -1 0 ''
   [ "$(redis hget "rlock:$key" field)" = value ]
 }
 
 @test "fences grow across locks lost, released and flushed" {
-  enter a >>replies
-  leave a
-  enter b >>replies
+  acquire a >>replies
+  release a
+  acquire b >>replies
   redis del "rlock:$key"
-  enter c >>replies
+  acquire c >>replies
   redis flushall
-  enter d >>replies
+  acquire d >>replies
   # A fence ahead of the clock stays ahead.
   setup_names
   redis set "$fence" 9000000000000000
-  leave d
-  enter e >>replies
-  leave e
-  enter f >>replies
+  release d
+  acquire e >>replies
+  release e
+  acquire f >>replies
   grep -vx 1 replies | sort -cnu
   [ "$(tail -1 replies)" = 9000000000000002 ]
 }
 
-@test "leave releases, says who held, and voids the token" {
-  enter a
-  is "$(leave a 12345)" 1 ''
+@test "release releases, says who held, and leaves a tombstone of the token" {
+  acquire a
+  is "$(release a 12345)" 1 ''
   is_free
   setup_names
   [ "$(redis exists "$info" "$queue")" = 0 ]
   [ "$(redis pttl "rlock:t:{rlock:$key}:a")" -gt 10000 ]
 }
 
-@test "leave with another's token touches nothing of the holder's" {
-  enter a
-  is "$(leave b)" 0 ''
+@test "release with another's token touches nothing of the holder's" {
+  acquire a
+  is "$(release b)" 0 ''
   [ "$(holder)" = a ]
-  is "$(enter a)" 1 '[1-9]*'
+  is "$(acquire a)" 1 '[1-9]*'
 }
 
-@test "leave of a lock that nobody holds returns -1" {
-  is "$(leave a)" -1 ''
-  is "$(enter a)" -1
+@test "release of a lock that nobody holds returns -1" {
+  is "$(release a)" -1 ''
+  is "$(acquire a)" -1
 }
 
-@test "leave takes a waiter out of the queue" {
-  enter a
+@test "release takes a waiter out of the queue" {
+  acquire a
   queued b
   queued c
-  is "$(leave b)" 0 ''
+  is "$(release b)" 0 ''
   [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = c ]
   setup_names
   [ -z "$(redis hget "$info" b)" ]
-  is "$(enter b 30000 0)" -1
+  is "$(acquire b 30000 0)" -1
 }
 
-@test "leave with force releases whoever holds, and says whom" {
-  enter a
-  is "$(leave '' 10000 1)" 1 '1 s * 7 host ann '
+@test "release with force releases whoever holds, and says whom" {
+  acquire a
+  is "$(release '' 10000 1)" 1 '1 s * 7 host ann '
   is_free
   redis set "rlock:$key" theirs
-  is "$(leave '' 10000 1)" 1 ''
-  is "$(leave '' 10000 1)" -1 ''
+  is "$(release '' 10000 1)" 1 ''
+  is "$(release '' 10000 1)" -1 ''
   redis rpush "rlock:$key" theirs
-  is "$(leave '' 10000 1)" -2 ''
+  is "$(release '' 10000 1)" -2 ''
   [ "$(redis lrange "rlock:$key" 0 -1)" = theirs ]
 }
 
-@test "leave of a key of another type returns 0, and leaves it" {
+@test "release of a key of another type returns 0, and does not touch it" {
   redis rpush "rlock:$key" theirs
-  is "$(leave a)" 0 ''
+  is "$(release a)" 0 ''
   [ "$(redis lrange "rlock:$key" 0 -1)" = theirs ]
 }
 
-@test "leave hands the lock to the first waiter, tells it, and tells who has come to be among the first three" {
+@test "release hands the lock to the first waiter, tells it, and tells who has come to be among the first three" {
   local fence_before token
-  enter a
+  acquire a
   for token in b c d e f; do queued $token; done
   setup_names
   fence_before=$(redis get "$fence")
-  is "$(leave a)" 1 ''
+  is "$(release a)" 1 ''
   [ "$(redis pttl "$lock")" -le 1000 ]
   claimed_by b
   is "$(redis zrange "$queue" 0 -1)" c d e f
   [ "$(redis get "$fence")" -gt "$fence_before" ]
   until_true 10 heard b g
   until_true 10 heard e 'h 700'
-  # The confirmation is an enter: the fence of the hand-off, the whole lease.
-  is "$(enter b 60000)" 1 "$(redis get "$fence")"
+  # The confirmation is an acquire: the fence of the hand-off, the whole lease.
+  is "$(acquire b 60000)" 1 "$(redis get "$fence")"
   [ "$(redis pttl "$lock")" -gt 30000 ]
   for token in c d f; do heard $token 1; done
 }
 
 @test "who has come to be among the first three is told, whichever way those ahead went" {
   local token
-  enter a
+  acquire a
   for token in b c d e f g; do queued $token; done
   # One gives up.
-  leave c
+  release c
   until_true 10 heard e 'h 700'
   heard f 1
   # One behind them gives up.
-  leave f
+  release f
   # Two die, and the lock is taken by the one behind them.
   kill "${background_pids[0]}" "${background_pids[2]}"
   until_true 10 eval '! is_heard b && ! is_heard d'
   redis del "rlock:$key"
-  is "$(enter e 30000 0)" 1 '[1-9]*'
+  is "$(acquire e 30000 0)" 1 '[1-9]*'
   until_true 10 heard g 'h 500'
 }
 
-@test "leave skips the dead and hands to the first living one" {
+@test "release skips the dead and hands to the first living one" {
   local i
-  enter a
-  for i in $(seq 10); do enter "dead$i" 30000 0 >/dev/null; done
+  acquire a
+  for i in $(seq 10); do acquire "dead$i" 30000 0 >/dev/null; done
   queued b
-  enter late 30000 0
-  leave a
+  acquire late 30000 0
+  release a
   claimed_by b
   [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = late ]
   is "$(records)" b late
@@ -290,60 +290,60 @@ is() {
 
 @test "records that nobody will read any more are swept out at a hand-over" {
   local i
-  enter a
+  acquire a
   for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" '1 s 1 1 1 7 host ann ' >/dev/null; done
   queued b
   queued c
-  leave a
+  release a
   is "$(records)" b c
 }
 
 @test "a pattern subscriber does not make a dead waiter live" {
-  enter a
-  enter dead 30000 0
+  acquire a
+  acquire dead 30000 0
   background redis-cli -s "$sock" psubscribe '*' >patterns
   until_true 10 grep -q psubscribe patterns
-  leave a
+  release a
   is_free
 }
 
 @test "a waiter that polls is alive while it was seen of late" {
-  enter a
-  enter p 30000 0 p
-  leave a
+  acquire a
+  acquire p 30000 0 p
+  release a
   claimed_by p
   # Its last sign of life set back by hours.
-  enter q 30000 0 p
+  acquire q 30000 0 p
   setup_names
   redis hset "$info" q "1 p 1000000 1000000 0 7 host ann "
-  leave p
+  release p
   is_free
 }
 
-@test "a subscriber that has not poked for long is frozen, and is passed" {
-  enter a
+@test "a subscriber that has sent no heartbeat for long is frozen, and is passed" {
+  acquire a
   queued frozen
   queued b
   setup_names
   redis hset "$info" frozen "1 s 1000000 1000000 0 7 host ann "
-  leave a
+  release a
   claimed_by b
 }
 
 # claim_left WAKE: how long is left to a waiter of this kind to confirm where nothing can be published, in milliseconds.
 claim_left() {
   redis del "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:t:{rlock:$key}:a"
-  enter a
-  enter b 30000 0 "$1"
+  acquire a
+  acquire b 30000 0 "$1"
   as=(--user silent --pass p --no-auth-warning)
-  leave a
+  release a
   as=()
   [ "$(holder)" = b ]
   left=$(redis pttl "rlock:$key")
 }
 redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 
-@test "where nothing can be published, a subscriber gets the time of a poke to confirm, who polls does not" {
+@test "where nothing can be published, a subscriber gets the time of a heartbeat to confirm, who polls does not" {
   redis acl setuser silent on '>p' '+@all' -publish '~*' '&*'
   listener b
   claim_left p
@@ -353,20 +353,20 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "a claim that nobody confirms goes to the next" {
-  enter a
+  acquire a
   queued b
   queued c
-  leave a
+  release a
   claimed_by b
   # As if the claim had run out.
   redis pexpire "rlock:$key" 1
   until_true 10 is_free
-  is "$(enter c 30000 0)" 1 '[1-9]*'
-  is "$(enter b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
+  is "$(acquire c 30000 0)" 1 '[1-9]*'
+  is "$(acquire b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
 }
 
 @test "renew lengthens the lease of its token, never shortens it, and returns the fence" {
-  enter a 20000
+  acquire a 20000
   setup_names
   is "$(renew a 60000)" 1 "$(redis get "$fence")"
   [ "$(redis pttl "$lock")" -gt 30000 ]
@@ -378,7 +378,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 
 @test "check returns the fence and the record of the holder's token, 0 for another's lock, -1 for nobody's; it writes nothing" {
   is "$(check a)" -1
-  enter a 20000
+  acquire a 20000
   setup_names
   redis pexpire "$lock" 10000
   redis config resetstat
@@ -397,7 +397,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "renew of another's lock returns 0, of nobody's -1" {
   is "$(renew a)" -1
   is_free
-  enter b 20000
+  acquire b 20000
   is "$(renew a 60000)" 0
   [ "$(redis pttl "rlock:$key")" -le 20000 ]
   redis del "rlock:$key"
@@ -408,11 +408,11 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 
 @test "inspect tells free, held and foreign, and lists the queue in order" {
   is "$(inspect)" free '' -2 '[1-9]*' 0 ''
-  enter a 20000
+  acquire a 20000
   is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 0 ''
   local b c
-  b=$(enter b 30000 0 | line 2)
-  c=$(enter c 30000 0 | line 2)
+  b=$(acquire b 30000 0 | line 2)
+  c=$(acquire c 30000 0 | line 2)
   is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *' "$c" '1 s *'
   is "$(inspect 1)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *'
   redis set "rlock:$key" theirs
@@ -423,8 +423,8 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "inspect writes nothing" {
-  enter a
-  enter dead 30000 0
+  acquire a
+  acquire dead 30000 0
   redis config set maxmemory 1
   inspect
   redis config set maxmemory 0
@@ -436,19 +436,19 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "a lock deleted under its holder is handed over, not kept" {
-  enter a
+  acquire a
   redis del "rlock:$key"
   queued b
   [ "$(holder)" = b ]
   is "$(renew a)" 0
-  is "$(leave a)" 0 ''
+  is "$(release a)" 0 ''
   [ "$(holder)" = b ]
 }
 
 @test "no side key outlives its use by more than a day" {
-  enter a 20000
+  acquire a 20000
   queued b
-  leave a
+  release a
   local name
   setup_names
   for name in "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:a"; do
@@ -457,23 +457,23 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   done
 }
 
-@test "out of memory: nobody enters, but the holder renews and releases, and the next has the lock" {
-  enter a 20000
+@test "out of memory: nobody acquires, but the holder renews and releases, and the next has the lock" {
+  acquire a 20000
   queued b
   redis config set maxmemory 1
   # Busy needs no memory to be said.
-  is "$(enter c)" 0 0 -1 '[0-9]*' 1 '1 s *'
-  run enter c 30000 0
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *'
+  run acquire c 30000 0
   [[ $output == *OOM* ]]
   is "$(renew a 60000)" 1 '[1-9]*'
   [ "$(redis pttl "rlock:$key")" -gt 30000 ]
-  is "$(leave a)" 1 ''
+  is "$(release a)" 1 ''
   claimed_by b
   until_true 10 heard b g
-  is "$(enter b 30000)" 1 '[1-9]*'
-  is "$(leave b)" 1 ''
+  is "$(acquire b 30000)" 1 '[1-9]*'
+  is "$(release b)" 1 ''
   is_free
-  run enter c
+  run acquire c
   [[ $output == *OOM* ]]
   is_free
   redis config set maxmemory 0
@@ -482,17 +482,17 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "a fence lives until the clock has caught up with it, and a day more; the first of a name a quarter of an hour" {
   local left
   setup_names
-  enter a
+  acquire a
   left=$(redis pttl "$fence")
   ((800000 < left && left <= 900000))
-  leave a
-  enter b
+  release a
+  acquire b
   left=$(redis pttl "$fence")
   ((86000000 < left && left <= 86400000))
-  leave b
+  release b
   # The clock was three days ahead when it was given out.
   redis set "$fence" $(($(redis time | head -1) + 3 * 86400))000000
-  enter c
+  acquire c
   left=$(redis pttl "$fence")
   ((4 * 86390000 < left && left <= 4 * 86400000))
 }
@@ -503,89 +503,89 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   for value in inf nan -1 1e300 0x7fffffffffff 9007199254740991 9007199254740992 99999999999999999999 '' ' 1' garbage; do
     redis set "$fence" "$value"
     now=$(redis time | head -1)
-    is "$(enter "a$value")" 1 "$(redis get "$fence")"
+    is "$(acquire "a$value")" 1 "$(redis get "$fence")"
     (("$(redis get "$fence")" / 1000000 - now < 60))
-    is "$(leave "a$value")" 1 ''
+    is "$(release "a$value")" 1 ''
   done
 }
 
 @test "a side key of another type is an error, and nothing was written before it" {
   setup_names
   redis rpush "$fence" x
-  run enter a
+  run acquire a
   [[ $output == *WRONGTYPE* ]]
   is_free
   redis del "$fence"
   redis set "$queue" x
-  run enter a
+  run acquire a
   [[ $output == *WRONGTYPE* ]]
   is_free
   redis del "$queue"
-  enter a
-  enter b 30000 0
+  acquire a
+  acquire b 30000 0
   redis del "$lock" "$info"
   redis set "$info" x
-  run enter b 30000 0
+  run acquire b 30000 0
   [[ $output == *WRONGTYPE* ]]
   is_free
   redis del "$queue" "$info"
-  enter c
+  acquire c
   redis set "$info" x px 60000
   is "$(renew c 60000)" 1 0
   [ "$(redis pttl "$lock")" -gt 30000 ]
 }
 
 @test "a full server grants nothing, whoever stands dead in the queue" {
-  enter a
-  enter dead 30000 0
+  acquire a
+  acquire dead 30000 0
   redis del "rlock:$key"
   redis config set maxmemory 1
-  run enter b
+  run acquire b
   [[ $output == *OOM* ]]
   is_free
   waiting 1
   redis config set maxmemory 0
-  is "$(enter b)" 1 '[1-9]*'
+  is "$(acquire b)" 1 '[1-9]*'
   waiting 0
 }
 
 @test "a lock that somebody made endless stays so" {
-  enter a
+  acquire a
   redis persist "rlock:$key"
   is "$(renew a)" 1 '[1-9]*'
-  is "$(enter a)" 1 '[1-9]*'
+  is "$(acquire a)" 1 '[1-9]*'
   [ "$(redis pttl "rlock:$key")" = -1 ]
 }
 
 @test "a value that is no token is not read whole, and an empty one holds too" {
   redis setrange "rlock:$key" 50000000 x
   redis config resetstat
-  is "$(enter a)" 0 0 -1 -1 0 ''
+  is "$(acquire a)" 0 0 -1 -1 0 ''
   is "$(renew a)" 0
-  is "$(leave a)" 0 ''
+  is "$(release a)" 0 ''
   [ "$(inspect | head -1)" = foreign ]
   [ "$(redis info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')" -lt 1000000 ]
   [ "$(redis info commandstats | grep -c '^cmdstat_get:')" = 0 ]
   redis set "rlock:$key" ''
-  is "$(enter b)" 0 0 -1 -1 0 ''
-  is "$(leave b)" 0 ''
+  is "$(acquire b)" 0 0 -1 -1 0 ''
+  is "$(release b)" 0 ''
   [ "$(redis exists "rlock:$key")" = 1 ]
 }
 
 @test "the clock of the server steps back: who comes later stands behind all the same" {
   local ahead ticket
-  enter a
+  acquire a
   # As if it had come by a clock an hour ahead.
   ahead=$(($(redis time | head -1) + 3600))000000
   redis zadd "rlock:q:{rlock:$key}" "$ahead" early
-  ticket=$(enter b 30000 0 | line 2)
+  ticket=$(acquire b 30000 0 | line 2)
   [ "$ticket" = $((ahead + 1)) ]
-  [ "$(enter c 30000 0 | line 2)" = $((ahead + 2)) ]
+  [ "$(acquire c 30000 0 | line 2)" = $((ahead + 2)) ]
   is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" early b c
 }
 
 @test "the clock of the server steps forward: nobody is silent for that" {
-  enter a
+  acquire a
   queued b
   queued c
   setup_names
@@ -593,48 +593,48 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   local hour_ago=$(($(redis time | head -1) - 3600))000000
   redis hset "$info" b "1 s $hour_ago $hour_ago 0 7 host ann " c "1 s $hour_ago $hour_ago 0 7 host ann " '@' "$hour_ago 0"
   # The first who is heard since.
-  enter c 30000 0
-  leave a
+  acquire c 30000 0
+  release a
   claimed_by b
 }
 
 @test "a record that is not understood is that of a living waiter as long as it has subscribed" {
-  enter a
+  acquire a
   queued b
   setup_names
   redis hset "$info" b '2;{"of":"a later version"}'
-  leave a
+  release a
   claimed_by b
 }
 
 @test "who returns to a queue that is gone calls all the others" {
-  enter a
+  acquire a
   queued b
   local ticket
   ticket=$(redis zscore "rlock:q:{rlock:$key}" b)
   background redis-cli -s "$sock" subscribe "rlock:w:{rlock:$key}" >all
   until_true 10 grep -qx 1 all
   # There it stands.
-  enter b 30000 "$ticket"
+  acquire b 30000 "$ticket"
   redis del "rlock:q:{rlock:$key}"
-  enter b 30000 "$ticket"
+  acquire b 30000 "$ticket"
   until_true 10 grep -qx r all
   [ "$(grep -cx r all)" = 1 ]
 }
 
 @test "a look so soon after the last writes nothing" {
-  enter a
-  enter b 30000 0
+  acquire a
+  acquire b 30000 0
   local before
   before=$(redis info persistence | grep rdb_changes)
-  enter b 30000 "$(redis zscore "rlock:q:{rlock:$key}" b)"
+  acquire b 30000 "$(redis zscore "rlock:q:{rlock:$key}" b)"
   [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
 }
 
 @test "a replica's word that a lock is busy is none" {
-  enter a
+  acquire a
   redis replicaof 127.0.0.1 1
-  run enter b
+  run acquire b
   redis replicaof no one
   [[ $output == *READONLY* ]]
 }

@@ -29,7 +29,7 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
   background redis-cli -s "$sock" subscribe "rlock:w:{rlock:$key}:nextone" >heard
   local listener=$!
   until_true 10 is_subscribed nextone
-  next enter nextone nextone 60000 0 s '7 host ann ' >/dev/null
+  next acquire nextone nextone 60000 0 s '7 host ann ' >/dev/null
   background rlock run "$key" -- sh -c 'echo third >>order'
   until_true 10 waiting 2
   expect 0 rlock status --json "$key"
@@ -38,14 +38,14 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
 
   touch go
   until_true 10 grep -qx g heard
-  next enter nextone nextone 60000 0 s '7 host ann ' >confirmed
+  next acquire nextone nextone 60000 0 s '7 host ann ' >confirmed
   [ "$(head -n 1 confirmed)" = 1 ]
   [[ $(redis hget "rlock:i:{rlock:$key}" nextone) == '2 new s '* ]]
   echo second >>order
   [ "$(rlock status --json "$key" | jq -c '.held, .holders[0].foreign')" = $'true\nnull' ]
   rlock status "$key" | grep -q 'another version'
 
-  next leave nextone nextone 30000 '' >/dev/null
+  next release nextone nextone 30000 '' >/dev/null
   kill "$listener"
   until_true 10 grep -qx third order
   [ "$(paste -sd ' ' order)" = 'first second third' ]
@@ -54,7 +54,7 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
 @test "a waiter of another release that is dead does not keep the lock" {
   background rlock run "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done'
   until_true 10 test -e held
-  next enter gone gone 60000 0 s '7 host ann ' >/dev/null
+  next acquire gone gone 60000 0 s '7 host ann ' >/dev/null
   background rlock run "$key" -- touch served
   until_true 10 waiting 2
   touch go

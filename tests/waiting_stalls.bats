@@ -1,5 +1,5 @@
 # A free lock is taken at once by who waits for it, whatever happened before (R28): faults/stalls.py in brief. What it
-# promises is a second; the bound here is what only a poke, every 5 to 7 s, could break on a loaded machine.
+# promises is a second; the bound here is what only a heartbeat, every 5 to 7 s, could break on a loaded machine.
 load helper
 
 setup() { cd "$BATS_TEST_TMPDIR" || return 1; }

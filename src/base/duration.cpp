@@ -14,7 +14,7 @@ struct Unit {
 // From the longest to the shortest: the order in which they may follow one another.
 constexpr std::array units{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                            Unit{"ms", 1}};
-constexpr std::int64_t longest_ms = 3650LL * 86'400'000;
+constexpr std::int64_t max_ms = 3650LL * 86'400'000;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -53,7 +53,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
     const auto ms = units[unit].ms;
     std::int64_t value = 0;
     for (char c : whole) value = value * 10 + (c - '0');
-    if (value > longest_ms / ms) return std::nullopt;
+    if (value > max_ms / ms) return std::nullopt;
     total += value * ms;
     std::int64_t part = ms;
     std::int64_t scale = 1;
@@ -65,7 +65,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
     part *= digits;
     if (part % scale != 0) return std::nullopt;
     total += part / scale;
-    if (total > longest_ms) return std::nullopt;
+    if (total > max_ms) return std::nullopt;
     first = false;
   }
   return Duration(total);

@@ -30,9 +30,9 @@ class PlainPoller final : public Poller {
 
 /// Waits as `inner` does, but is broken off only half a second after `inner` was: what it takes to undo something, by
 /// one who was told to go.
-class Reprieve final : public Poller {
+class GracePoller final : public Poller {
  public:
-  explicit Reprieve(Poller& inner) : inner_(inner) {}
+  explicit GracePoller(Poller& inner) : inner_(inner) {}
   Readiness wait(std::span<pollfd> fds, Instant until) override;
 
  private:

@@ -19,14 +19,14 @@ inline bool may_pass(const Error& error) {
 class Backoff {
  public:
   /// first: the first pause; zero tries again at once, since a connection may have died unnoticed.
-  Backoff(Duration first, Duration most) : first_(first), most_(most), next_(first) {}
+  Backoff(Duration first, Duration max) : first_(first), max_(max), next_(first) {}
 
   Duration next();
   void reset() { next_ = first_; }
 
  private:
   Duration first_;
-  Duration most_;
+  Duration max_;
   Duration next_;
 };
 
@@ -38,7 +38,7 @@ inline std::unexpected<Error> interrupted() { return fail(ErrorCode::interrupted
 
 /// What a try has at the least, however soon the time for all of them is over: cut shorter, it would only hide what the
 /// one before it was told.
-inline constexpr Duration least_try{1'000};
+inline constexpr Duration min_try{1'000};
 
 /// Asks until the answer is anything but an error that may pass; no try but the first begins at `until` or later. ask
 /// is given the instant when its try should end. Returns the last answer. Fails with interrupted as soon as the poller
@@ -47,7 +47,7 @@ template <class Ask>
 auto until_served(Instant until, Poller& poller, Ask ask) -> decltype(ask(until)) {
   auto backoff = holders_backoff();
   while (true) {
-    auto answer = ask(std::max(until, BootClock::now() + least_try));
+    auto answer = ask(std::max(until, BootClock::now() + min_try));
     if (answer || !may_pass(answer.error())) return answer;
     const auto again = BootClock::now() + backoff.next();
     if (again >= until) return answer;

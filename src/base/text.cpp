@@ -26,13 +26,13 @@ std::size_t printable_length(std::string_view text) {
   const unsigned char lead = byte(0);
   std::size_t length = 1;
   char32_t code = lead;
-  char32_t smallest = 0;
+  char32_t min_code = 0;
   if (lead >= 0xf0 && lead < 0xf8) {
-    length = 4, code = lead & 0x07U, smallest = 0x10000;
+    length = 4, code = lead & 0x07U, min_code = 0x10000;
   } else if (lead >= 0xe0) {
-    length = 3, code = lead & 0x0fU, smallest = 0x800;
+    length = 3, code = lead & 0x0fU, min_code = 0x800;
   } else if (lead >= 0xc0) {
-    length = 2, code = lead & 0x1fU, smallest = 0x80;
+    length = 2, code = lead & 0x1fU, min_code = 0x80;
   } else if (lead >= 0x80) {
     return 0;
   }
@@ -42,7 +42,7 @@ std::size_t printable_length(std::string_view text) {
     code = (code << 6U) | (byte(i) & 0x3fU);
   }
   const bool is_hidden = std::ranges::any_of(hidden, [&](Range r) { return code >= r.first && code <= r.last; });
-  return code < smallest || is_hidden ? 0 : length;
+  return code < min_code || is_hidden ? 0 : length;
 }
 
 }  // namespace

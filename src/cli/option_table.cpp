@@ -96,20 +96,20 @@ constexpr VerbRow verbs[]{
        {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"}}}},
 };
 
-constexpr unsigned takers = run | acquire;
+constexpr unsigned acquirers = run | acquire;
 
 constexpr OptionRow options[]{
     {.name = "ttl",
      .letter = 't',
      .kind = Kind::duration,
      .value = "D",
-     .verbs = takers | renew,
+     .verbs = acquirers | renew,
      .group = Group::lock,
      .target = &Options::ttl,
      .help = "How long the lease lasts unless renewed; at least 100ms",
      .default_text = "30s",
      .environment = "RLOCK_TTL",
-     .min = lock::least_ttl.count()},
+     .min = lock::min_ttl.count()},
     {.name = "force",
      .verbs = release,
      .group = Group::lock,
@@ -119,7 +119,7 @@ constexpr OptionRow options[]{
      .letter = 'w',
      .kind = Kind::duration,
      .value = "D",
-     .verbs = takers,
+     .verbs = acquirers,
      .group = Group::waiting,
      .target = &Options::wait,
      .help = "Give up after D; without it, wait for ever",
@@ -127,7 +127,7 @@ constexpr OptionRow options[]{
      .excludes = "nonblock"},
     {.name = "nonblock",
      .letter = 'n',
-     .verbs = takers,
+     .verbs = acquirers,
      .group = Group::waiting,
      .target = &Options::nonblock,
      .help = "Give up at once",
@@ -136,7 +136,7 @@ constexpr OptionRow options[]{
      .letter = 'E',
      .kind = Kind::number,
      .value = "N",
-     .verbs = takers,
+     .verbs = acquirers,
      .group = Group::waiting,
      .target = &Options::conflict_exit_code,
      .help = "Exit status for busy, 0 to 255; 0 is silent",

@@ -53,10 +53,10 @@ int acquire(const Options& options) {
 
   // A token that nobody has read cannot be released by anybody.
   const auto why = std::strerror(errno);
-  base::Reprieve reprieve(signals);
+  base::GracePoller grace_poller(signals);
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  (void)base::until_served(limit, reprieve, [&](base::Instant until) {
-    return backend->release(request, lock::Force::no, {until, reprieve});
+  (void)base::until_served(limit, grace_poller, [&](base::Instant until) {
+    return backend->release(request, lock::Force::no, {until, grace_poller});
   });
   base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
   return base::exit_internal;

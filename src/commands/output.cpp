@@ -43,7 +43,7 @@ json who_json(const lock::Who& who) {
   return value;
 }
 
-json to_json(const Sight& sight) {
+json to_json(const ListedLock& sight) {
   const auto& lock = sight.lock;
   json value{{"key", sight.key}, {"held", lock.state != lock::Inspection::State::free}};
   value["holders"] = json::array();
@@ -78,7 +78,7 @@ std::string age_text(std::int64_t ms) {
 
 using Row = std::array<std::string, 6>;
 
-Row lock_row(const Sight& sight) {
+Row lock_row(const ListedLock& sight) {
   const auto& lock = sight.lock;
   Row row{base::printable(sight.key), "free", "", "", "", ""};
   if (lock.state == lock::Inspection::State::free) return row;
@@ -116,19 +116,19 @@ std::string lease_json(const std::string& key, const lock::Lease& lease, base::D
   return dump({{"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
 }
 
-std::string sight_json(const Sight& sight) {
+std::string lock_json(const ListedLock& sight) {
   json value{{"version", json_version}};
   value.update(to_json(sight));
   return dump(value);
 }
 
-std::string sights_json(const std::vector<Sight>& sights) {
+std::string locks_json(const std::vector<ListedLock>& sights) {
   json value{{"version", json_version}, {"locks", json::array()}};
   for (const auto& sight : sights) value["locks"].push_back(to_json(sight));
   return dump(value);
 }
 
-std::string sights_table(const std::vector<Sight>& sights) {
+std::string locks_table(const std::vector<ListedLock>& sights) {
   std::vector<Row> rows{{"KEY", "STATE", "WHO", "FOR", "TTL", "FENCE"}};
   for (const auto& sight : sights) {
     rows.push_back(lock_row(sight));

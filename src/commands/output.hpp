@@ -9,7 +9,7 @@
 namespace rlock::commands {
 
 /// A lock as status shows it.
-struct Sight {
+struct ListedLock {
   std::string key;
   lock::Inspection lock;
 };
@@ -18,11 +18,11 @@ struct Sight {
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl);
 
 /// One lock as an object: {"version", "key", "held", "holders", "waiting", "waiters"}. The README has its fields.
-std::string sight_json(const Sight& sight);
+std::string lock_json(const ListedLock& sight);
 /// {"version", "locks": [object, …]}
-std::string sights_json(const std::vector<Sight>& sights);
+std::string locks_json(const std::vector<ListedLock>& sights);
 
 /// An aligned table with a heading: a line a lock, and below it a line a waiter, in order.
-std::string sights_table(const std::vector<Sight>& sights);
+std::string locks_table(const std::vector<ListedLock>& sights);
 
 }  // namespace rlock::commands

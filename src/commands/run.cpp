@@ -37,12 +37,12 @@ constexpr base::Duration release_limit = 2s;
 // be free within a second.
 constexpr base::Duration release_try = 900ms;
 
-enum class Ours { taken, reentered };
+enum class Origin { acquired, reentered };
 
 /// The lease to run under, and whether it is ours to give back.
-struct Ground {
+struct HeldLease {
   lock::Lease lease;
-  Ours ours = Ours::taken;
+  Origin origin = Origin::acquired;
   std::optional<process::OuterRun> outer = std::nullopt;  ///< which renews and releases it
   std::string nested = "";  ///< what tells apart those below us from all others who have the token: RLOCK_NESTED
 };
@@ -64,18 +64,18 @@ class Run {
         request_{std::move(names), {}, terms.ttl, {}} {}
 
   int operator()() {
-    auto ground = reenter();
-    if (ground && !*ground) ground = take();
-    if (!ground) return report(ground.error(), options_, &signals_);
-    if (!*ground) return report_busy(options_, met_);
-    return under(**ground);
+    auto held = reenter();
+    if (held && !*held) held = acquire();
+    if (!held) return report(held.error(), options_, &signals_);
+    if (!*held) return report_busy(options_, met_);
+    return run_under(**held);
   }
 
  private:
   // Where a holder of this very key started us, we run inside its lease. The server is asked: what stands
   // in the environment may be long over, or be of another server. Where that holder is a run above us, the lock is in
   // its hands: it waits for us, and ends us when the lock is lost. Where it is a shell that called acquire, we renew.
-  Result<std::optional<Ground>> reenter() {
+  Result<std::optional<HeldLease>> reenter() {
     const char* key = std::getenv("RLOCK_KEY");
     const char* token = std::getenv("RLOCK_TOKEN");
     if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
@@ -83,21 +83,21 @@ class Run {
     request_.token = token;
     const auto checked = RLOCK_TRY(backend_->check(request_, {base::never, signals_}));
     if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
-    Ground ground{{token, checked.fence, {}}, Ours::reentered};
-    ground.nested = RLOCK_TRY(base::random_token());
-    if (checked.fence == 0) ground.lease.fence = fence_of_environment();
-    if (checked.record) ground.outer = process::OuterRun::find(checked.record->who.pid);
-    if (ground.outer) {
-      const auto state = RLOCK_TRY(ground.outer->settle(last_look(), signals_));
+    HeldLease held{{token, checked.fence, {}}, Origin::reentered};
+    held.nested = RLOCK_TRY(base::random_token());
+    if (checked.fence == 0) held.lease.fence = fence_of_environment();
+    if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
+    if (held.outer) {
+      const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
       if (state != process::OuterRun::State::holds) return std::nullopt;
       backend_ = open();  // what is connected would only keep a place on the server
     } else {
       const auto renewed = RLOCK_TRY(backend_->renew(request_, lock::Watch::no, {base::never, signals_}));
       if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
-      ground.lease.counts_from = renewed.counts_from;
+      held.lease.counts_from = renewed.counts_from;
     }
     name.keep();
-    return ground;
+    return held;
   }
 
   // How long to wait for the outer run to have released, before we queue.
@@ -111,7 +111,7 @@ class Run {
     return fence != nullptr ? std::strtoull(fence, nullptr, 10) : 0;
   }
 
-  Result<std::optional<Ground>> take() {
+  Result<std::optional<HeldLease>> acquire() {
     auto token = base::random_token();
     if (!token) return std::unexpected(token.error());
     std::string command;
@@ -125,16 +125,16 @@ class Run {
     met_ = acquisition.met();
     if (!lease) return std::unexpected(lease.error());
     if (!*lease) return std::nullopt;
-    return Ground{std::move(**lease), Ours::taken};
+    return HeldLease{std::move(**lease), Origin::acquired};
   }
 
-  int under(const Ground& ground) {
-    const auto& lease = ground.lease;
-    const auto deadline = ground.outer ? base::never : terms_.deadline(lease.counts_from);
+  int run_under(const HeldLease& held) {
+    const auto& lease = held.lease;
+    const auto deadline = held.outer ? base::never : terms_.deadline(lease.counts_from);
     auto permit = base::Permit::open(deadline, terms_.grace, terms_.kill_time);
-    if (!permit) return not_started(ground, permit.error());
+    if (!permit) return not_started(held, permit.error());
     set_environment(lease);
-    if (ground.ours == Ours::reentered) ::setenv("RLOCK_NESTED", ground.nested.c_str(), 1);
+    if (held.origin == Origin::reentered) ::setenv("RLOCK_NESTED", held.nested.c_str(), 1);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
     terminal_.emplace();
@@ -142,11 +142,11 @@ class Run {
     std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
-      return watch_over(child->pid, ground, *permit, tripwire);
+      return watch_over(child->pid, held, *permit, tripwire);
     }
     tripwire.reset();
     permit->end();
-    give_back(ground, &*permit, std::nullopt);
+    release(held, &*permit, std::nullopt);
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
       return base::exit_signal_base + signals_.first_ending().value_or(0);
     }
@@ -159,30 +159,30 @@ class Run {
     return base::exit_cannot_start;
   }
 
-  int not_started(const Ground& ground, const base::Error& error) {
-    give_back(ground, nullptr, std::nullopt);
+  int not_started(const HeldLease& held, const base::Error& error) {
+    release(held, nullptr, std::nullopt);
     base::log_error(error.message);
     return base::exit_cannot_start;
   }
 
-  int watch_over(pid_t child, const Ground& ground, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
-    const auto& lease = ground.lease;
+  int watch_over(pid_t child, const HeldLease& held, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
+    const auto& lease = held.lease;
     lock::Renewal renewal(*backend_, request_, lease, terms_, permit);
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
-    how.guard = orders(ground, permit);
-    if (ground.ours == Ours::taken) how.nested_marker = marker(ground);
+    how.guard = orders(held, permit);
+    if (held.origin == Origin::acquired) how.nested_marker = marker(held);
     if (options_.tree) how.until = process::Until::all_ended;
-    if (ground.outer) how.outer_fd = ground.outer->fd();
+    if (held.outer) how.outer_fd = held.outer->fd();
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
-      if (options_.no_renew || ground.outer) return;
+      if (options_.no_renew || held.outer) return;
       if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
     };
     how.continued = [&] { renewal.check_now(); };
     how.ended_early = [&](bool revoked) {
-      const std::string why = ground.outer        ? "the run around this one is gone"
+      const std::string why = held.outer          ? "the run around this one is gone"
                               : revoked           ? "the server says that it is not ours any more"
                               : options_.no_renew ? "its lease ends and --no-renew keeps it so"
                                                   : "it could not be renewed in time";
@@ -201,8 +201,8 @@ class Run {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
                       " of the processes that it started go on");
     }
-    const auto given_back = give_back(ground, &permit, std::move(ending.guard));
-    if (ending.stopped || !in_time || given_back == GivenBack::was_lost) {
+    const auto outcome = release(held, &permit, std::move(ending.guard));
+    if (ending.stopped || !in_time || outcome == Outcome::lost) {
       if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
       return base::exit_lost;
     }
@@ -214,52 +214,52 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
-  static std::string marker(const Ground& ground) { return "RLOCK_TOKEN=" + ground.lease.token; }
+  static std::string marker(const HeldLease& held) { return "RLOCK_TOKEN=" + held.lease.token; }
 
-  process::Orders orders(const Ground& ground, const base::Permit& permit) {
+  process::Orders orders(const HeldLease& held, const base::Permit& permit) {
     process::Orders orders;
-    orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::leave;
+    orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // A token that was there before us marks others than those below us.
-    orders.marker = ground.ours == Ours::taken ? marker(ground) : "RLOCK_NESTED=" + ground.nested;
+    orders.marker = held.origin == Origin::acquired ? marker(held) : "RLOCK_NESTED=" + held.nested;
     // The guard of a nested run is as much at work as the run: where that is killed, it has to kill first.
-    if (ground.ours == Ours::reentered) orders.name = process::NestedName::name;
+    if (held.origin == Origin::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     orders.orphaned = [&] {
-      if (ground.ours == Ours::taken) give_back_orphan(permit);
+      if (held.origin == Origin::acquired) release_from_guard(permit);
     };
     return orders;
   }
 
-  enum class GivenBack { yes, was_lost, unknown };
+  enum class Outcome { released, lost, unknown };
 
   // Releases, and ends the guard, if there is one. Where the server does not serve, a guard goes on with it in the
   // background, one that is started now where there was none: the caller need not wait, and neither need the next
   // holder wait for the lease's end. permit: over by now; without it nobody goes on.
-  GivenBack give_back(const Ground& ground, base::Permit* permit, std::optional<process::Guard> guard) {
-    if (ground.ours == Ours::reentered) {
+  Outcome release(const HeldLease& held, base::Permit* permit, std::optional<process::Guard> guard) {
+    if (held.origin == Origin::reentered) {
       if (guard) guard->stop();
-      return GivenBack::unknown;
+      return Outcome::unknown;
     }
     // A signal that came with the command's end shall not keep the lock, nor one that comes now keep us.
-    base::Reprieve reprieve(signals_);
-    const auto released = base::until_served(base::BootClock::now() + release_limit, reprieve, [&](base::Instant) {
-      return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, reprieve});
+    base::GracePoller grace_poller(signals_);
+    const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
+      return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
     const bool later =
         !released && (base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
     if (later && permit != nullptr && !guard) {
-      if (auto started = process::Guard::start(*permit, 0, orders(ground, *permit))) guard = std::move(*started);
+      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit))) guard = std::move(*started);
     }
     if (!later && guard) guard->stop();
-    if (!released && released.error().code == ErrorCode::gone) return GivenBack::was_lost;
+    if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
     if (!released) {
       base::log_note("could not give " + options_.key + " back: " + released.error().message +
                      (later && guard ? "; trying on in the background" : "") + "; it is free in " +
                      base::format_duration(terms_.ttl) + " at the latest");
-      return GivenBack::unknown;
+      return Outcome::unknown;
     }
-    if (released->outcome == lock::ReleaseOutcome::released) return GivenBack::yes;
-    return released->outcome == lock::ReleaseOutcome::unknown ? GivenBack::unknown : GivenBack::was_lost;
+    if (released->outcome == lock::ReleaseOutcome::released) return Outcome::released;
+    return released->outcome == lock::ReleaseOutcome::unknown ? Outcome::unknown : Outcome::lost;
   }
 
   std::unique_ptr<lock::Backend> open() const {
@@ -267,8 +267,8 @@ class Run {
   }
 
   // In the guard, where nothing of our connection may be used; until the lease ends on the server too.
-  void give_back_orphan(const base::Permit& permit) {
-    const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::leave);
+  void release_from_guard(const base::Permit& permit) {
+    const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)base::until_served(lease_ends, plain, [&](base::Instant until) {

@@ -18,7 +18,7 @@ namespace {
 // As many as anyone reads; more are counted.
 constexpr std::int64_t max_waiters = 1'000;
 
-Result<std::vector<Sight>> look(const Options& options, base::Wait wait) {
+Result<std::vector<ListedLock>> look(const Options& options, base::Wait wait) {
   if (!options.key.empty()) RLOCK_TRY(lock_names(options));
   const auto address = RLOCK_TRY(server_address(options));
   const auto backend = open_backend(address, options.connect_timeout, redis::Greet::first);
@@ -29,10 +29,10 @@ Result<std::vector<Sight>> look(const Options& options, base::Wait wait) {
   for (const auto& key : keys) wire_keys.push_back(options.prefix + key);
   auto locks = RLOCK_TRY(backend->inspect(wire_keys, max_waiters, wait));
 
-  std::vector<Sight> sights;
+  std::vector<ListedLock> sights;
   for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
   if (options.key.empty()) {
-    std::erase_if(sights, [&](const Sight& sight) {
+    std::erase_if(sights, [&](const ListedLock& sight) {
       const auto& lock = sight.lock;
       if (lock.waiting > 0) return false;
       // It may have gone since it was listed; and without a prefix a string that has no end is somebody's data.
@@ -42,8 +42,8 @@ Result<std::vector<Sight>> look(const Options& options, base::Wait wait) {
   return sights;
 }
 
-void tell_of_endless(const std::vector<Sight>& sights) {
-  const auto is_endless = [](const Sight& s) { return s.lock.state != State::free && !s.lock.ttl_left; };
+void tell_of_endless(const std::vector<ListedLock>& sights) {
+  const auto is_endless = [](const ListedLock& s) { return s.lock.state != State::free && !s.lock.ttl_left; };
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;
@@ -62,9 +62,9 @@ int status(const Options& options) {
   if (!sights) return report(sights.error(), options);
   std::string text;
   if (options.format == Format::json) {
-    text = options.key.empty() ? sights_json(*sights) : sight_json(sights->front());
+    text = options.key.empty() ? locks_json(*sights) : lock_json(sights->front());
   } else if (!options.quiet) {
-    text = sights_table(*sights);
+    text = locks_table(*sights);
     tell_of_endless(*sights);
   }
   if (!print(text)) {
@@ -72,7 +72,8 @@ int status(const Options& options) {
     return base::exit_internal;
   }
   if (!options.exit_code) return base::exit_success;
-  const bool held = std::ranges::any_of(*sights, [](const Sight& sight) { return sight.lock.state != State::free; });
+  const bool held =
+      std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.state != State::free; });
   return held ? base::exit_success : base::exit_free;
 }
 

@@ -13,7 +13,7 @@ std::unexpected<base::Error> gone() {
 
 }  // namespace
 
-Result<redis::Target> Locator::locate(redis::Because, base::Wait) {
+Result<redis::Target> Locator::locate(redis::Reason, base::Wait) {
   if (socket_.empty()) socket_ = RLOCK_TRY(local_socket());
   found_ = LocalServer::at(socket_);
   return redis::Target{{redis::unix_address(socket_)}};
@@ -21,7 +21,7 @@ Result<redis::Target> Locator::locate(redis::Because, base::Wait) {
 
 Result<bool> Locator::revive(base::Wait wait) {
   if (must_be_the_same() && reached_->is_gone_from(socket_)) return gone();
-  if (on_demand_ == OnDemand::leave) return false;
+  if (on_demand_ == OnDemand::fail) return false;
   RLOCK_TRY(start_local_server(socket_, wait.poller()));
   found_ = LocalServer::at(socket_);
   return true;

@@ -9,7 +9,7 @@
 namespace rlock::local {
 
 /// Whether a server that is not there is started.
-enum class OnDemand { start, leave };
+enum class OnDemand { start, fail };
 
 /// The private server of this user on this machine. It keeps nothing: once a lock was taken on it (pin), it is not
 /// started again, nor is another one taken for it, since with it its locks are gone.
@@ -17,15 +17,15 @@ class Locator final : public redis::Locator {
  public:
   explicit Locator(OnDemand on_demand) : on_demand_(on_demand) {}
 
-  base::Result<redis::Target> locate(redis::Because because, base::Wait wait) override;
+  base::Result<redis::Target> locate(redis::Reason reason, base::Wait wait) override;
   base::Result<bool> revive(base::Wait wait) override;
   base::Result<void> connected(int fd) override;
   bool has_moved() const override;
-  void pin() override { on_demand_ = OnDemand::leave; }
+  void pin() override { on_demand_ = OnDemand::fail; }
   const std::string& name() const override { return name_; }
 
  private:
-  bool must_be_the_same() const { return on_demand_ == OnDemand::leave && reached_; }
+  bool must_be_the_same() const { return on_demand_ == OnDemand::fail && reached_; }
 
   std::string name_ = "local";
   OnDemand on_demand_;

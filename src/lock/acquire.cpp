@@ -19,7 +19,7 @@ using base::Wait;
 namespace {
 
 // Giving back must not hold up one who has failed.
-constexpr Duration withdraw_limit = 500ms;
+constexpr Duration release_limit = 500ms;
 // How long a waiter without --wait puts up with a server that is away, at the least.
 constexpr Duration min_patience = 10s;
 // A connection that breaks sooner than this after its last answer died young.
@@ -35,18 +35,18 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
   if (lease && *lease) return lease;
   // An outage must not look like busy: who gives up at the end of its own time waits for the server's answer. After an
   // error the server has had its time.
-  const auto left = withdraw(BootClock::now() + (lease ? backend_.timeout() : withdraw_limit));
+  const auto left = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
   if (lease && !left) return std::unexpected(left.error());
   return lease;
 }
 
 // A request may have been granted or queued that we know nothing of, or no longer want. The release also sees to it
 // that one which is still on its way does nothing. A signal, also one that came before, leaves it half a second.
-Result<void> Acquisition::withdraw(Instant until) {
+Result<void> Acquisition::release_if_held(Instant until) {
   if (!backend_.may_hold()) return {};
-  base::Reprieve reprieve(poller_);
-  RLOCK_TRY(base::until_served(until, reprieve,
-                               [&](Instant end) { return backend_.release(request_, Force::no, {end, reprieve}); }));
+  base::GracePoller grace_poller(poller_);
+  RLOCK_TRY(base::until_served(
+      until, grace_poller, [&](Instant end) { return backend_.release(request_, Force::no, {end, grace_poller}); }));
   return {};
 }
 
@@ -77,15 +77,15 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
   const auto give_up = wait ? start + *wait : base::never;
   const auto limit = start + backend_.timeout();
   const auto ask = [&] {
-    const auto until = std::max({wait ? give_up : limit, limit, BootClock::now() + base::least_try});
+    const auto until = std::max({wait ? give_up : limit, limit, BootClock::now() + base::min_try});
     return backend_.acquire(request_, Queue::no, {until, poller_});
   };
   auto acquired = ask();
   // It was there and broke off: the same question once more tells what became of the first.
-  const bool is_unheard = !acquired && acquired.error().code == ErrorCode::unreachable && backend_.may_hold();
-  if (is_unheard && BootClock::now() < limit) acquired = ask();
+  const bool is_unanswered = !acquired && acquired.error().code == ErrorCode::unreachable && backend_.may_hold();
+  if (is_unanswered && BootClock::now() < limit) acquired = ask();
   while (!acquired) {
-    RLOCK_TRY(outlast(acquired.error(), start, give_up));
+    RLOCK_TRY(pause_or_fail(acquired.error(), start, give_up));
     acquired = ask();
   }
   auto lease = step(std::move(*acquired));
@@ -96,7 +96,7 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
 
 // Pauses after a try that began at `asked` and failed. Fails with that error when it will not pass, or when there is no
 // patience left for it. Patience counts from the break, not from the last answer, which may be long ago.
-Result<void> Acquisition::outlast(const base::Error& error, Instant asked, Instant give_up) {
+Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked, Instant give_up) {
   if (!base::may_pass(error)) return std::unexpected(error);
   const bool served_before = heard_ != Instant{};
   if (!broken_since_) broken_since_ = asked;
@@ -121,9 +121,9 @@ Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
   while (true) {
     const auto asked = BootClock::now();
     // Not cut short by give_up alone: a server that hangs is unreachable, not busy.
-    auto acquired = backend_.acquire(request_, Queue::yes, {std::max(give_up, asked + base::least_try), poller_});
+    auto acquired = backend_.acquire(request_, Queue::yes, {std::max(give_up, asked + base::min_try), poller_});
     if (!acquired) {
-      RLOCK_TRY(outlast(acquired.error(), asked, give_up));
+      RLOCK_TRY(pause_or_fail(acquired.error(), asked, give_up));
       continue;
     }
     auto lease = step(std::move(*acquired));

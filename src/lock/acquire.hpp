@@ -28,11 +28,11 @@ class Acquisition {
   base::Result<std::optional<Lease>> attempt(std::optional<base::Duration> wait);
   base::Result<std::optional<Lease>> queue_up(base::Instant give_up);
   base::Result<std::optional<Lease>> step(Acquired acquired);
-  base::Result<void> outlast(const base::Error& error, base::Instant asked, base::Instant give_up);
+  base::Result<void> pause_or_fail(const base::Error& error, base::Instant asked, base::Instant give_up);
   base::Result<void> pause(base::Instant end);
   base::Result<bool> wait_for_turn(base::Instant give_up);
   void tell_of(const Busy& busy) const;
-  base::Result<void> withdraw(base::Instant until);
+  base::Result<void> release_if_held(base::Instant until);
 
   Backend& backend_;
   Request request_;

@@ -31,9 +31,9 @@ struct Grant {
 
 /// The lock is somebody else's.
 struct Busy {
-  std::int64_t rank = -1;                    ///< in the queue, from 0; -1 where we do not queue
-  std::optional<base::Duration> holder_ttl;  ///< nullopt: the holder's lease has no end
-  bool holder_is_foreign = false;            ///< it will tell nobody when it releases
+  std::int64_t rank = -1;                         ///< in the queue, from 0; -1 where we do not queue
+  std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
+  bool holder_is_foreign = false;                 ///< it will tell nobody when it releases
   std::optional<Record> holder = {};
   base::Instant look_at = base::never;  ///< acquire again by then, though no Event tells to
 };

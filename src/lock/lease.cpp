@@ -13,12 +13,12 @@ using std::chrono::nanoseconds;
 namespace {
 
 constexpr nanoseconds default_grace = 5s;
-constexpr nanoseconds longest_kill_time = 1s;
+constexpr nanoseconds max_kill_time = 1s;
 
 LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after, nanoseconds min_kill_time) {
   const nanoseconds third = nanoseconds(ttl) / 3;
   return {ttl, kill_after ? nanoseconds(*kill_after) : std::min(default_grace, third),
-          std::min(std::max(longest_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
+          std::min(std::max(max_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
 }
 
 // What must fit before TERM: with renewal, its first third and then two tries.

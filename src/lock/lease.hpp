@@ -47,6 +47,6 @@ struct LeaseTerms {
 };
 
 /// The least ttl that is accepted at all.
-inline constexpr base::Duration least_ttl{100};
+inline constexpr base::Duration min_ttl{100};
 
 }  // namespace rlock::lock

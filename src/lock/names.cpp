@@ -18,7 +18,7 @@ Names::Names(std::string_view wire_key) : lock(wire_key), tag_(has_hash_tag(wire
   fence = "rlock:f:" + tag_;
 }
 
-std::string Names::spent(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }
+std::string Names::tombstone(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }
 std::string Names::channel(std::string_view token) const { return "rlock:w:" + tag_ + ":" + std::string(token); }
 std::string Names::channel_of_all() const { return "rlock:w:" + tag_; }
 

@@ -16,7 +16,7 @@ struct Names {
   std::string info;
   std::string fence;
 
-  std::string spent(std::string_view token) const;
+  std::string tombstone(std::string_view token) const;
   std::string channel(std::string_view token) const;
   std::string channel_of_all() const;
 

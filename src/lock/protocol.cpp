@@ -18,7 +18,7 @@ using redis::Reply;
 namespace {
 
 // Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
-constexpr base::Duration tombstone{30'000};
+constexpr base::Duration tombstone_ttl{30'000};
 // Locks in one flight of inspect: some 200 kB of requests, which a server answers within milliseconds.
 constexpr std::size_t max_flight = 500;
 
@@ -28,7 +28,7 @@ const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
 Command script_command(std::string_view verb, std::string_view script, const Names& names, const std::string& token,
                        const std::vector<std::string>& arguments) {
   Command command{std::string(verb), std::string(script), "5",         names.lock,
-                  names.queue,       names.info,          names.fence, names.spent(token)};
+                  names.queue,       names.info,          names.fence, names.tombstone(token)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -77,7 +77,7 @@ std::string escaped_for_match(std::string_view prefix) {
 
 }  // namespace
 
-std::unexpected<base::Error> Protocol::not_understood() const {
+std::unexpected<base::Error> Protocol::unexpected_reply() const {
   return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
 }
 
@@ -105,12 +105,12 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
                    {items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)}};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
-  return not_understood();
+  return unexpected_reply();
 }
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
   const auto reply =
-      RLOCK_TRY(run(enter_script, request.names, request.token, acquire_arguments(request, ticket, wake), wait));
+      RLOCK_TRY(run(acquire_script, request.names, request.token, acquire_arguments(request, ticket, wake), wait));
   return read_answer(reply);
 }
 
@@ -119,7 +119,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
   // In this order: a waiter without a subscriber counts as dead.
   const std::vector<Command> flight{speak_resp3,
                                     {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
-                                    script_command("EVALSHA", enter_script.sha1, request.names, request.token,
+                                    script_command("EVALSHA", acquire_script.sha1, request.names, request.token,
                                                    acquire_arguments(request, ticket, wake))};
   RLOCK_TRY(session_.send(flight, wait));
   const auto hello = RLOCK_TRY(session_.next(wait));
@@ -136,7 +136,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
   const auto reply = RLOCK_TRY(session_.next_in_band(wait));
   if (!reply.is_error()) return read_answer(reply);
   if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
-  unknown_ = &enter_script;
+  unknown_ = &acquire_script;
   return acquire(request, ticket, wake, wait);
 }
 
@@ -146,7 +146,7 @@ Result<Standing> Protocol::renew(const Request& request, Wait wait) {
   if (first_of(reply, "ii") == 1) return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}};
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
-  return not_understood();
+  return unexpected_reply();
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
@@ -156,19 +156,19 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
   }
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
-  return not_understood();
+  return unexpected_reply();
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
   const auto reply =
-      RLOCK_TRY(run(leave_script, request.names, request.token,
-                    {request.token, std::to_string(tombstone.count()), force == Force::yes ? "1" : ""}, wait));
+      RLOCK_TRY(run(release_script, request.names, request.token,
+                    {request.token, std::to_string(tombstone_ttl.count()), force == Force::yes ? "1" : ""}, wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
   if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};
   if (outcome == -1) return Released{ReleaseOutcome::absent, std::nullopt};
   if (outcome == -2) return Released{ReleaseOutcome::not_a_lock, std::nullopt};
-  return not_understood();
+  return unexpected_reply();
 }
 
 Result<bool> Protocol::track(Wait wait) {
@@ -206,7 +206,7 @@ Result<Pushed> Protocol::pushed(const Names& names) {
 
 Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
   if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
-  if (!is_shaped(reply, "ttiiia")) return not_understood();
+  if (!is_shaped(reply, "ttiiia")) return unexpected_reply();
   const auto& items = reply.items;
   Inspection result;
   if (items[0].text == "held") {
@@ -214,7 +214,7 @@ Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
   } else if (items[0].text == "foreign") {
     result.state = Inspection::State::foreign;
   } else if (items[0].text != "free") {
-    return not_understood();
+    return unexpected_reply();
   }
   result.holder = Record::decode(items[1].text);
   result.ttl_left = ttl_of(items[2].integer);
@@ -271,7 +271,7 @@ Result<std::vector<std::string>> Protocol::list(const std::string& prefix, Wait 
       const auto replies = RLOCK_TRY(session_.flight({&scan, 1}, wait));
       const auto& reply = replies.front();
       if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
-      if (!is_shaped(reply, "ta")) return not_understood();
+      if (!is_shaped(reply, "ta")) return unexpected_reply();
       cursor = reply.items[0].text;
       for (const auto& item : reply.items[1].items) {
         auto lock = lock_of_side_key(item.text);

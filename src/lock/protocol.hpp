@@ -67,7 +67,7 @@ class Protocol {
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;
   base::Result<std::vector<redis::Reply>> inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                        base::Wait wait);
-  std::unexpected<base::Error> not_understood() const;
+  std::unexpected<base::Error> unexpected_reply() const;
 
   redis::Session session_;
   const Script* unknown_ = nullptr;  ///< the server has said that it does not know it, and was not told it since

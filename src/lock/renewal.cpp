@@ -66,14 +66,14 @@ void Renewal::keep_alive() {
   StopPoller poller(stop_.fd());
   next_ = terms_.renew_at(lease_.counts_from);
   // The first renewal also turns the watch on, so that a lock deleted from outside is noticed at once.
-  auto went = renew_once(poller);
-  while (went == Went::on) {
+  auto proceed = renew_once(poller);
+  while (proceed == Proceed::yes) {
     switch (sleep(poller, next_)) {
       case Woken::to_renew:
-        went = renew_once(poller);
+        proceed = renew_once(poller);
         break;
       case Woken::to_check:
-        went = check_once(poller);
+        proceed = check_once(poller);
         break;
       case Woken::to_stop:
         return;
@@ -116,42 +116,42 @@ base::Wait Renewal::one_try(StopPoller& poller) const {
   return {std::min(end, permit_.until()), poller};
 }
 
-Renewal::Went Renewal::renew_once(StopPoller& poller) {
-  if (BootClock::now() >= permit_.until()) return Went::over;
+Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
+  if (BootClock::now() >= permit_.until()) return Proceed::no;
   const auto renewed = backend_.renew(request_, Watch::yes, one_try(poller));
   if (!renewed) {
-    if (renewed.error().code == base::ErrorCode::interrupted) return Went::over;
+    if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
       permit_.revoke(base::Permit::Loss::gone);
-      return Went::over;
+      return Proceed::no;
     }
     base::log_debug("not renewed: " + renewed.error().message);
     next_ = BootClock::now() + terms_.retry_pause();
-    return Went::on;
+    return Proceed::yes;
   }
-  if (judge(*renewed) == Went::over) return Went::over;
+  if (judge(*renewed) == Proceed::no) return Proceed::no;
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
   next_ = terms_.renew_at(renewed->counts_from);
-  return Went::on;
+  return Proceed::yes;
 }
 
-Renewal::Went Renewal::check_once(StopPoller& poller) {
+Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = backend_.check(request_, one_try(poller));
   if (checked) return judge(*checked);
-  if (checked.error().code == base::ErrorCode::interrupted) return Went::over;
+  if (checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
   // Nobody knows what the touch was; a renewal will say.
   next_ = BootClock::now();
-  return Went::on;
+  return Proceed::yes;
 }
 
-Renewal::Went Renewal::judge(const Standing& standing) {
+Renewal::Proceed Renewal::judge(const Standing& standing) {
   // Under another fence it is another lease: ours ran out, and a request that came late took the lock again.
   const bool is_other_lease = standing.fence != 0 && lease_.fence != 0 && standing.fence != lease_.fence;
-  if (standing.holder == Standing::Holder::us && !is_other_lease) return Went::on;
+  if (standing.holder == Standing::Holder::us && !is_other_lease) return Proceed::yes;
   permit_.revoke(standing.holder == Standing::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
-  return Went::over;
+  return Proceed::no;
 }
 
 }  // namespace rlock::lock

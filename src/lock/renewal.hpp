@@ -33,13 +33,13 @@ class Renewal {
 
  private:
   class StopPoller;
-  enum class Went { on, over };
+  enum class Proceed { yes, no };
   enum class Woken { to_renew, to_check, to_stop };
   void keep_alive();
   Woken sleep(StopPoller& poller, base::Instant until);
-  Went renew_once(StopPoller& poller);
-  Went check_once(StopPoller& poller);
-  Went judge(const Standing& standing);
+  Proceed renew_once(StopPoller& poller);
+  Proceed check_once(StopPoller& poller);
+  Proceed judge(const Standing& standing);
   base::Wait one_try(StopPoller& poller) const;
 
   Backend& backend_;

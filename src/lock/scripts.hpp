@@ -11,8 +11,8 @@ struct Script {
   std::string_view sha1;
 };
 
-extern const Script enter_script;
-extern const Script leave_script;
+extern const Script acquire_script;
+extern const Script release_script;
 extern const Script renew_script;
 extern const Script check_script;
 extern const Script inspect_script;

@@ -52,10 +52,10 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
       queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
   if (session.sent_at() != before) may_hold_ = true;
   if (!answer) {
-    unheard_ |= session.sent_at() != before && answer.error().code == ErrorCode::unreachable;
+    unanswered_ |= session.sent_at() != before && answer.error().code == ErrorCode::unreachable;
     return std::unexpected(std::move(answer).error());
   }
-  return understood(std::move(*answer));
+  return to_acquired(std::move(*answer));
 }
 
 // Not cut short by the end of the wait alone: a server that hangs is unreachable, not busy.
@@ -78,11 +78,11 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   return answer;
 }
 
-Result<Acquired> SingleServer::understood(Answer answer) {
+Result<Acquired> SingleServer::to_acquired(Answer answer) {
   if (const auto* grant = std::get_if<Grant>(&answer)) {
     // What it keeps from here on is the lock: another server in its place would be another lock.
     protocol_.session().pin();
-    unheard_ = true;  // whether it is still ours, when it is asked for again, only a Grant will tell
+    unanswered_ = true;  // whether it is still ours, when it is asked for again, only a Grant will tell
     return *grant;
   }
   if (auto* not_held = std::get_if<NotHeld>(&answer)) {
@@ -91,7 +91,7 @@ Result<Acquired> SingleServer::understood(Answer answer) {
     // The earliest it ever had: a late request of ours may have queued us anew.
     if (queues) ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
     is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
-    may_hold_ = queues || unheard_;
+    may_hold_ = queues || unanswered_;
     busy_.look_at = next_look();
     return busy_;
   }
@@ -116,11 +116,11 @@ Result<Standing> SingleServer::check(const Request& request, Wait wait) {
 Result<Released> SingleServer::release(const Request& request, Force force, Wait wait) {
   const auto before = protocol_.session().sent_at();
   auto released = protocol_.release(request, force, wait);
-  if (released && released->outcome != ReleaseOutcome::released && release_unheard_) {
+  if (released && released->outcome != ReleaseOutcome::released && release_unanswered_) {
     released->outcome = ReleaseOutcome::unknown;
   }
   if (!released && released.error().code == ErrorCode::unreachable && protocol_.session().sent_at() != before) {
-    release_unheard_ = true;
+    release_unanswered_ = true;
   }
   return released;
 }

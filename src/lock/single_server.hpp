@@ -29,14 +29,14 @@ class SingleServer final : public Backend {
 
  private:
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
-  base::Result<Acquired> understood(Answer answer);
+  base::Result<Acquired> to_acquired(Answer answer);
   base::Instant next_look() const;
   base::Duration rank_share(base::Duration each) const;
 
   Protocol protocol_;
   std::optional<Names> names_;  ///< of the lock that events are about
   bool may_hold_ = false;
-  bool unheard_ = false;  ///< a request went unanswered: it may have been granted or queued
+  bool unanswered_ = false;  ///< a request went unanswered: it may have been granted or queued
 
   // As a waiter.
   std::int64_t ticket_ = 0;  ///< the earliest that we ever had
@@ -47,8 +47,8 @@ class SingleServer final : public Backend {
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
-  bool watches_ = false;          ///< asked for, on this connection
-  bool release_unheard_ = false;  ///< a release went unanswered
+  bool watches_ = false;             ///< asked for, on this connection
+  bool release_unanswered_ = false;  ///< a release went unanswered
 };
 
 }  // namespace rlock::lock

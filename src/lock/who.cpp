@@ -11,7 +11,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr std::size_t longest_command = 500;
+constexpr std::size_t max_command = 500;
 
 std::string_view take_word(std::string_view& text) {
   const auto end = std::min(text.find(' '), text.size());
@@ -45,7 +45,7 @@ std::string user_name() {
 Who Who::describe(pid_t pid, std::string command) {
   std::array<char, HOST_NAME_MAX + 1> host{};
   ::gethostname(host.data(), host.size() - 1);
-  if (command.size() > longest_command) command.resize(longest_command);
+  if (command.size() > max_command) command.resize(max_command);
   return {host.data(), pid, user_name(), std::move(command)};
 }
 

@@ -30,11 +30,11 @@ using base::BootClock;
 using base::Instant;
 
 // What SIGKILL has not ended by then hangs in the kernel.
-constexpr auto hopeless_after = std::chrono::seconds(10);
-constexpr int sure_after = 4;
+constexpr auto give_up_after = std::chrono::seconds(10);
+constexpr int min_empty_looks = 4;
 constexpr auto first_look = std::chrono::milliseconds(100);
 // Between two looks, however long the lease.
-constexpr auto longest_pause = std::chrono::seconds(10);
+constexpr auto max_pause = std::chrono::seconds(10);
 
 class Watch {
  public:
@@ -59,10 +59,10 @@ class Watch {
 
   // Returns when rlock is dead.
   void watch() {
-    bool fired = orders_.at_end == AtEnd::leave;
+    bool fired = orders_.at_end == AtEnd::nothing;
     while (true) {
       look_round(fired ? base::never : act_at());
-      const auto next_look = BootClock::now() + longest_pause;
+      const auto next_look = BootClock::now() + max_pause;
       if (rlock_is_gone(fired ? next_look : std::min(next_look, act_at()))) return;
       if (!fired && !permit_.over() && BootClock::now() >= act_at()) {
         permit_.enforce();
@@ -89,9 +89,9 @@ class Watch {
   // rlock lives, frozen or late: whoever loses its parent comes to rlock, so nobody gets lost while we kill.
   void kill_below() {
     kill_known();
-    const auto give_up = BootClock::now() + hopeless_after;
+    const auto give_up = BootClock::now() + give_up_after;
     // A process that forks and exits while we look may be passed by: one empty look proves nothing.
-    for (int empty = 0; empty < sure_after && BootClock::now() < give_up;) {
+    for (int empty = 0; empty < min_empty_looks && BootClock::now() < give_up;) {
       bool any = false;
       const auto looked = look_below(rlock_, ::getpid(), give_up, [&](const Process& process) {
         any = true;
@@ -106,11 +106,11 @@ class Watch {
   // rlock is dead: its orphans are the children of somebody else now. Those of whom we do not know are found by their
   // environment.
   bool kill_orphans() {
-    const auto give_up = BootClock::now() + hopeless_after;
+    const auto give_up = BootClock::now() + give_up_after;
     kill_known();
     kill_families(known_, give_up);
     MarkedSearch search(orders_.marker, since_);
-    for (int empty = 0; empty < sure_after;) {
+    for (int empty = 0; empty < min_empty_looks;) {
       bool any = false;
       auto looked = Looked::complete;
       if (!orders_.marker.empty()) {

@@ -12,7 +12,7 @@
 namespace rlock::process {
 
 /// What the guard does at the permit's end when rlock has not acted.
-enum class AtEnd { kill, leave };
+enum class AtEnd { kill, nothing };
 
 struct Orders {
   AtEnd at_end = AtEnd::kill;

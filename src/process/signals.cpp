@@ -15,8 +15,8 @@ constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE};
 
 // Written by the handler, which runs in the main thread only, one signal at a time (sa_mask), and in a
 // child of vfork, which shares this memory while we are suspended.
-constexpr std::size_t most_pending = 64;
-std::array<ReceivedSignal, most_pending> received;
+constexpr std::size_t max_pending = 64;
+std::array<ReceivedSignal, max_pending> received;
 volatile std::sig_atomic_t received_count = 0;
 std::size_t taken_count = 0;
 volatile std::sig_atomic_t continued = 0;
@@ -28,7 +28,7 @@ void note(int number, siginfo_t* info, void*) {
   }
   if (number == SIGCHLD || number == SIGPIPE) return;
   const int count = received_count;
-  if (static_cast<std::size_t>(count) >= most_pending) return;
+  if (static_cast<std::size_t>(count) >= max_pending) return;
   // si_code > 0: made by the kernel, as for a key on the terminal; kill, sigqueue and tgkill are <= 0.
   const bool by_kernel = info->si_code > 0;
   received[static_cast<std::size_t>(count)] = {number, by_kernel, by_kernel ? 0 : info->si_pid};

@@ -29,7 +29,7 @@ constexpr auto kill_round = 2ms;
 // Between two looks at the names of nested runs: one may find out that it is none.
 constexpr auto nested_look = 200ms;
 // How long to wait for what SIGKILL does not end.
-constexpr auto hopeless_after = 1s;
+constexpr auto give_up_after = 1s;
 
 class Supervisor {
  public:
@@ -200,15 +200,15 @@ class Supervisor {
     if (!stopping_) return false;
     if (nothing_left(std::max(kill_at_, BootClock::now() + kill_round))) return true;
     if (BootClock::now() < kill_at_) return false;
-    if (hopeless_at_ == Instant{}) {
-      hopeless_at_ = BootClock::now() + hopeless_after;
+    if (give_up_at_ == Instant{}) {
+      give_up_at_ = BootClock::now() + give_up_after;
       // At once; to look for the rest comes after.
       signal_child(SIGKILL);
       for (const auto& process : known_) send_signal(process, SIGKILL);
     }
     const auto looked =
-        look_below(self(), guard_pid(), hopeless_at_, [](const Process& process) { send_signal(process, SIGKILL); });
-    if (BootClock::now() < hopeless_at_) return false;
+        look_below(self(), guard_pid(), give_up_at_, [](const Process& process) { send_signal(process, SIGKILL); });
+    if (BootClock::now() < give_up_at_) return false;
     ending_.left_behind = true;
     base::log_error(looked == Looked::blind
                         ? "what the command has started may live on: no descriptor or no /proc to look for it"
@@ -257,7 +257,7 @@ class Supervisor {
   base::BootTimer timer_;
   Ending ending_;
   Instant kill_at_{};
-  Instant hopeless_at_{};  // set with the first SIGKILL
+  Instant give_up_at_{};  // set with the first SIGKILL
   Instant reaped_at_{};
   bool reaped_ = false;
   bool may_end_ = false;

@@ -4,8 +4,8 @@
 
 namespace rlock::redis {
 
-base::Result<Target> FixedLocator::locate(Because because, base::Wait wait) {
-  if (because == Because::refused) look_up_ = !look_up_;
+base::Result<Target> FixedLocator::locate(Reason reason, base::Wait wait) {
+  if (reason == Reason::refused) look_up_ = !look_up_;
   if (found_.addresses.empty() || look_up_) {
     look_up_ = false;  // where that fails, what worked last is tried next
     found_.addresses = RLOCK_TRY(resolve(address_, wait));

@@ -14,7 +14,7 @@ class FixedLocator final : public Locator {
  public:
   explicit FixedLocator(const Address& address) : address_(address), name_(address.display()) {}
 
-  base::Result<Target> locate(Because because, base::Wait wait) override;
+  base::Result<Target> locate(Reason reason, base::Wait wait) override;
   const std::string& name() const override { return name_; }
 
  private:

@@ -14,7 +14,7 @@ struct Target {
 };
 
 /// Why a Session asks where the server is: what became of the place that it was told last.
-enum class Because {
+enum class Reason {
   first,    ///< nothing was asked before
   broken,   ///< it was connected to, and the connection broke since
   refused,  ///< it could not be connected to
@@ -26,7 +26,7 @@ class Locator {
   virtual ~Locator() = default;
 
   /// Fails with unreachable, configuration or interrupted.
-  virtual base::Result<Target> locate(Because because, base::Wait wait) = 0;
+  virtual base::Result<Target> locate(Reason reason, base::Wait wait) = 0;
 
   /// The last target could not be connected to. True where something was done about it, so that it is to be tried again
   /// now.

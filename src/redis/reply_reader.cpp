@@ -5,7 +5,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr int deepest = 8;
+constexpr int max_depth = 8;
 
 // Where the object of a task goes: a new root, or the next item of the parent. nullptr, which hiredis
 // reports as an error, where it lies too deep.
@@ -15,7 +15,7 @@ constexpr int deepest = 8;
 Reply* place(const redisReadTask* task) {
   int depth = 0;
   for (const auto* above = task->parent; above != nullptr; above = above->parent) {
-    if (++depth > deepest) return nullptr;
+    if (++depth > max_depth) return nullptr;
   }
   if (task->parent == nullptr) return new Reply;
   return &static_cast<Reply*>(task->parent->obj)->items.emplace_back();

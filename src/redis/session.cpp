@@ -23,7 +23,7 @@ Result<T> Session::dropped(base::Error error) {
 }
 
 Result<base::Fd> Session::connect_socket(Wait wait) {
-  const auto target = RLOCK_TRY(locator_->locate(std::exchange(because_, Because::refused), wait));
+  const auto target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
   auto socket = redis::connect(target.addresses, name(), wait);
   if (socket || socket.error().code != ErrorCode::unreachable) return socket;
   const bool is_revived = RLOCK_TRY(locator_->revive(wait));
@@ -36,7 +36,7 @@ Result<void> Session::connect(Wait wait) {
   auto socket = RLOCK_TRY(connect_socket(wait));
   RLOCK_TRY(locator_->connected(socket.get()));
   connection_ = RLOCK_TRY(Connection::open(plain_stream(std::move(socket)), name(), wait));
-  because_ = Because::broken;
+  reason_ = Reason::broken;
   return {};
 }
 

@@ -78,7 +78,7 @@ class Session {
   Greeting greeting_;
   base::Duration timeout_;
   Greet greet_;
-  Because because_ = Because::first;
+  Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
   std::vector<Reply> pushes_;
   base::Instant sent_at_{};

@@ -112,7 +112,7 @@ def p8(lab: Lab, sizes: Sizes) -> Iterator[Row]:
             sent[contender.name] = {name.lower() for connection in tap.flights for flight in connection
                                     for name in names(flight)}
     warm = busy_server(lab, sizes)
-    yield "Redis time of enter + leave, a busy server", "<= 40 us", f"{statistics.median(warm):.1f} us", ""
+    yield "Redis time of acquire + release, a busy server", "<= 40 us", f"{statistics.median(warm):.1f} us", ""
     contenders = lab.over_socket(lab.redis.socket)
     commands: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     server: dict[str, list[float]] = {contender.name: [] for contender in contenders}
@@ -156,25 +156,25 @@ def with_key(command: list[bytes], key: bytes, token: bytes) -> list[bytes]:
 
 # What the scripts cost where the server never sleeps and has nothing else in its caches: rlock's own commands again.
 def busy_server(lab: Lab, sizes: Sizes) -> list[float]:
-    enter, leave = cycle_of(lab)
+    acquire, release = cycle_of(lab)
     figures = []
     for _ in range(6):
         lab.redis("CONFIG", "RESETSTAT")
         for _ in range(sizes.cycles):
             token = secrets.token_hex(16).encode()
-            lab.redis(*with_key(enter, b"busy", token))
-            lab.redis(*with_key(leave, b"busy", token))
+            lab.redis(*with_key(acquire, b"busy", token))
+            lab.redis(*with_key(release, b"busy", token))
         figures.append(lab.redis.usec({"evalsha"}) / sizes.cycles)
     return figures
 
 
 # Takes locks as rlock does, until `count` of them are held.
-def hold(lab: Lab, enter: list[bytes], start: int, count: int) -> None:
+def hold(lab: Lab, acquire: list[bytes], start: int, count: int) -> None:
     stream = lab.redis.connect()
     for first in range(start, count, 1000):
         last = min(first + 1000, count)
         for i in range(first, last):
-            send(stream, with_key(enter, b"held%d" % i, secrets.token_hex(16).encode()))
+            send(stream, with_key(acquire, b"held%d" % i, secrets.token_hex(16).encode()))
         stream.flush()
         for _ in range(first, last):
             reply(stream)
@@ -182,7 +182,7 @@ def hold(lab: Lab, enter: list[bytes], start: int, count: int) -> None:
 
 
 def p9(lab: Lab, sizes: Sizes) -> Iterator[Row]:
-    enter, _ = cycle_of(lab)
+    acquire, _ = cycle_of(lab)
     scripts: dict[int, list[float]] = {count: [] for count in sizes.keys}
     server: dict[int, list[float]] = {count: [] for count in sizes.keys}
     wall: dict[int, list[float]] = {count: [] for count in sizes.keys}
@@ -191,7 +191,7 @@ def p9(lab: Lab, sizes: Sizes) -> Iterator[Row]:
         held = 0
         for count in sizes.keys:
             say(f"P9 round {turn + 1} of {sizes.key_rounds}, {count} keys")
-            hold(lab, enter, held, count - 1)
+            hold(lab, acquire, held, count - 1)
             held = max(held, count - 1)
             lab.redis("CONFIG", "RESETSTAT")
             before = lab.redis.cpu_us()

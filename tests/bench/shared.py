@@ -95,7 +95,7 @@ class Drains:
         gaps = [(b - a) / 1e9 for a, b in itertools.pairwise(stamps)]
         self.gaps.setdefault((contender.name, count), []).append(gaps)
         if contender is lab.unix:
-            cycles = count + 0.5  # the first holder's leave is in it, its enter is not
+            cycles = count + 0.5  # the first holder's release is in it, its acquire is not
             self.server_us.setdefault(count, []).append(used / cycles)
             self.script_us.setdefault(count, []).append(lab.redis.usec({"evalsha", "eval"}) / cycles)
 

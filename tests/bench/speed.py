@@ -97,7 +97,7 @@ def p4(lab: Lab, sizes: Sizes) -> Iterator[Row]:
         with Queue(lab, lab.unix, count) as queue:
             with lab.redis.monitor() as seen:
                 queue.release()
-        # The last leave hands over to nobody.
+        # The last release hands over to nobody.
         yield f"commands per hand-over, {count} waiters", "<= 3", f"{(seen.total() - 1) / count:.2f}", ""
 
 

@@ -14,9 +14,9 @@ namespace {
 using rlock::redis::Reply;
 
 int depth_of(const Reply& reply) {
-  int deepest = 0;
-  for (const auto& item : reply.items) deepest = std::max(deepest, depth_of(item));
-  return deepest + 1;
+  int max_depth = 0;
+  for (const auto& item : reply.items) max_depth = std::max(max_depth, depth_of(item));
+  return max_depth + 1;
 }
 
 void use(const Reply& reply) {

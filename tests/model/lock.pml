@@ -7,8 +7,8 @@
  *
  *   without TIMED   For safety. Nothing is ever due except the death of a command at its deadline. Any request once
  *                   sent may be executed any number of times, at any later moment: that is delay, reordering,
- *                   loss and repetition in one. Clients poke, retry, give up, freeze and crash whenever they like.
- *   with TIMED      For liveness. A message takes at most DELAY ticks, pokes have their timer, and time does not pass
+ *                   loss and repetition in one. Clients send heartbeats, retry, give up, freeze and crash whenever they like.
+ *   with TIMED      For liveness. A message takes at most DELAY ticks, heartbeats have their timer, and time does not pass
  *                   while somebody is late. All faults together (a lost, a late or a repeated message, a broken
  *                   connection, a crash, a freeze) cost one of FAULTS. Clients come again and again, each time with a
  *                   fresh token.
@@ -16,11 +16,11 @@
  * What is checked, each under its own switch so that a mutant is caught by the promise it breaks:
  *
  *   CHECK_OVERLAP   no two commands run at once
- *   CHECK_LEASE     a lease ends early by its own token's leave alone, and a token that has left never holds again
+ *   CHECK_LEASE     a lease ends early by its own token's release alone, and a released token never holds again
  *   CHECK_FIFO      nobody is granted the lock past a living waiter with an earlier ticket
- *   CHECK_ANSWER    a repeated leave is told what the first one did
+ *   CHECK_ANSWER    a repeated release is told what the first one did
  *   CHECK_SERVED    (TIMED) every living waiter is served (LTL); whoever finds the lock free hands it on, and it is not
- *                   free beside a living waiter for longer than POKE + DELAY ticks (asserts)
+ *                   free beside a living waiter for longer than HEARTBEAT + DELAY ticks (asserts)
  *
  * MUTANT_… switches plant one fault each; run.sh lists them with the promise that must break.
  */
@@ -29,7 +29,7 @@
 #define N 2             /* clients */
 #endif
 #ifndef TTL
-#define TTL 4           /* ticks of lease that enter and renew ask for */
+#define TTL 4           /* ticks of lease that acquire and renew ask for */
 #endif
 #define SHORT 1         /* ticks that a renewal with a smaller ttl asks for */
 #ifdef MUTANT_no_margin
@@ -40,42 +40,42 @@
 #ifndef SKEW
 #define SKEW 1          /* the server may end a lease so many ticks early, by a client's clock; MARGIN covers it */
 #endif
-#ifdef MUTANT_claim_below_poke
+#ifdef MUTANT_claim_below_heartbeat
 #define CLAIM 3
 #else
 #ifndef CLAIM
-#define CLAIM 4         /* ticks of a hand-off that is not confirmed; TIMED: more than POKE + 2 * DELAY */
+#define CLAIM 4         /* ticks of a hand-off that is not confirmed; TIMED: more than HEARTBEAT + 2 * DELAY */
 #endif
 #endif
 #define DELAY 1         /* TIMED: ticks from request to answer, and of a push, at most */
-#define POKE 1          /* TIMED: ticks from an answer to the next enter of a waiter */
+#define HEARTBEAT 1          /* TIMED: ticks from an answer to the next acquire of a waiter */
                         /* FAULTS: faults in one run at most; without it any number */
                         /* ONCE: no client comes again */
 
 #define NOBODY  N       /* holder: the lock is free */
 #define FOREIGN (N + 1) /* holder: a program that knows no queue */
 
-/* requests: enter that does not queue, that asks for a ticket, that shows its ticket; renew, renew by SHORT, leave */
+/* requests: acquire that does not queue, that asks for a ticket, that shows its ticket; renew, renew by SHORT, release */
 #define NONE      0
 #define TRY       1
 #define QUEUE     2
 #define RETURN    3
 #define RENEW     4
 #define RENEW_LOW 5
-#define LEAVE     6
+#define RELEASE     6
 
 /* answers */
 #define OPEN  0         /* not answered yet */
 #define YES   1
 #define NO    2
-#define VOID  3         /* this token has left */
+#define TOMBSTONED  3         /* this token was released */
 
 /* phases of a client */
 #define START   0
-#define WAITING 1       /* from the first enter on */
+#define WAITING 1       /* from the first acquire on */
 #define STARTING 2      /* granted, and found in time; the guard is there and knows the deadline; no command yet */
 #define RUNNING 3       /* the command was started */
-#define LEAVING 4       /* the command is dead, or was never started */
+#define RELEASING 4       /* the command is dead, or was never started */
 #define DONE    5
 
 /* rlock itself; its guard is never frozen */
@@ -88,7 +88,7 @@
 byte holder = NOBODY;
 byte lease;             /* ticks left of it; not counted for FOREIGN */
 byte queued[N];         /* ticket in the queue, 0: not in it */
-byte tomb[N];           /* OPEN, or what the first leave of this token answered */
+byte tomb[N];           /* OPEN, or what the first release of this token answered */
 bool subscribed[N];     /* as the server sees it */
 
 /* ---- the clients ---- */
@@ -111,7 +111,7 @@ byte faults;
 
 #ifdef TIMED
 byte push[N];           /* 0 none, 1 on its way, 2 has arrived or is DELAY old */
-byte timer[N];          /* ticks to the next poke */
+byte timer[N];          /* ticks to the next heartbeat */
 bool faulty[N];         /* a fault has hit this client since its START */
 byte idle;              /* ticks that the lock was free beside a living waiter */
 #endif
@@ -119,7 +119,7 @@ byte idle;              /* ticks that the lock was free beside a living waiter *
 /* ---- what only the properties need ---- */
 
 #ifdef CHECK_LEASE
-bool has_left[N];       /* a leave of this token was executed */
+bool has_released[N];       /* a release of this token was executed */
 byte owed[N];           /* ticks for which the server has promised the lock to this token */
 #endif
 #ifdef CHECK_FIFO
@@ -138,16 +138,16 @@ hidden byte x, w, first, got, got_ticket, used, above;
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 
 /* Requests that the network may bring (again): all that this client may have sent by now. */
-#define late_enter(i) (phase[i] >= WAITING)
+#define late_acquire(i) (phase[i] >= WAITING)
 #define late_renew(i) (phase[i] >= RUNNING)
-#ifdef MUTANT_guard_leaves_first
-#define late_leave(i) (phase[i] >= LEAVING || (phase[i] == RUNNING && (!command[i] || rlock[i] == DEAD)))
+#ifdef MUTANT_guard_releases_first
+#define late_release(i) (phase[i] >= RELEASING || (phase[i] == RUNNING && (!command[i] || rlock[i] == DEAD)))
 #else
-#define late_leave(i) (phase[i] >= LEAVING || (phase[i] == RUNNING && !command[i]))
+#define late_release(i) (phase[i] >= RELEASING || (phase[i] == RUNNING && !command[i]))
 #endif
 
 /* Whoever acts for the client now: rlock, or the guard that gives back for a dead one. */
-#define acts(i) (rlock[i] == UP || (rlock[i] == DEAD && phase[i] == LEAVING))
+#define acts(i) (rlock[i] == UP || (rlock[i] == DEAD && phase[i] == RELEASING))
 
 #define living(i) (rlock[i] == UP && phase[i] == WAITING)
 
@@ -221,7 +221,7 @@ inline first_waiter(self)
 inline grant(i, ms)
 {
 #ifdef CHECK_LEASE
-	assert(!has_left[i]);                                       /* nothing revives a lease */
+	assert(!has_released[i]);                                       /* nothing revives a lease */
 #endif
 #ifdef CHECK_FIFO
 	for (x : 0 .. N - 1) {
@@ -268,12 +268,12 @@ inline hand_off(i)
 #endif
 }
 
-inline do_enter(i, kind)
+inline do_acquire(i, kind)
 {
 	got = NO; got_ticket = 0;
 	if
 	:: holder == i ->
-#ifdef MUTANT_enter_shortens
+#ifdef MUTANT_acquire_shortens
 		lease = SHORT;
 #else
 		lease = MAX(lease, TTL);
@@ -282,13 +282,13 @@ inline do_enter(i, kind)
 		queued[i] = 0;
 		got = YES
 #ifndef MUTANT_no_tombstone
-	:: holder != i && tomb[i] -> got = VOID
+	:: holder != i && tomb[i] -> got = TOMBSTONED
 #endif
 	:: else ->
 		if
 		:: holder == NOBODY ->
 			first_waiter(i);
-#ifdef MUTANT_enter_overtakes
+#ifdef MUTANT_acquire_overtakes
 			first = NOBODY;
 #endif
 			if
@@ -303,7 +303,7 @@ inline do_enter(i, kind)
 			:: kind == QUEUE && !queued[i] -> new_ticket(i)
 			:: kind == RETURN && !queued[i] -> queued[i] = ticket[i]
 #ifndef MUTANT_later_ticket_stays
-			/* A late first enter may have put it at the end; the earlier ticket counts. */
+			/* A late first acquire may have put it at the end; the earlier ticket counts. */
 			:: kind == RETURN && queued[i] > ticket[i] -> queued[i] = ticket[i]
 #endif
 			:: else
@@ -346,11 +346,11 @@ inline do_renew(i, ms)
 	fi
 }
 
-inline do_leave(i)
+inline do_release(i)
 {
 	got = NO; got_ticket = 0;
 	if
-#ifdef MUTANT_leave_blind
+#ifdef MUTANT_release_blind
 	:: holder != NOBODY -> holder = NOBODY; lease = 0; got = YES
 #else
 	:: holder == i -> holder = NOBODY; lease = 0; got = YES
@@ -366,16 +366,16 @@ inline do_leave(i)
 #endif
 	
 #ifdef CHECK_LEASE
-	has_left[i] = true;
+	has_released[i] = true;
 #endif
 	if
 	:: tomb[i] == OPEN -> tomb[i] = got
 	:: else ->
-#ifndef MUTANT_leave_forgets
+#ifndef MUTANT_release_forgets
 		got = tomb[i]
 #endif
 	fi;
-#ifndef MUTANT_leave_keeps_quiet
+#ifndef MUTANT_release_keeps_quiet
 	if
 	:: holder == NOBODY ->
 		first_waiter(NOBODY);
@@ -389,10 +389,10 @@ inline do_leave(i)
 inline execute(i, kind)
 {
 	if
-	:: kind <= RETURN -> do_enter(i, kind)
+	:: kind <= RETURN -> do_acquire(i, kind)
 	:: kind == RENEW -> do_renew(i, TTL)
 	:: kind == RENEW_LOW -> do_renew(i, SHORT)
-	:: kind == LEAVE -> do_leave(i)
+	:: kind == RELEASE -> do_release(i)
 	fi;
 #ifdef CHECK_LEASE
 	for (x : 0 .. N - 1) {
@@ -401,8 +401,8 @@ inline execute(i, kind)
 #endif
 #if defined(CHECK_SERVED) && defined(TIMED)
 	if
-	/* Whoever finds the lock free hands it on. A renewal, and a token that has left, need not. */
-	:: (kind <= RETURN && got != VOID) || kind == LEAVE ->
+	/* Whoever finds the lock free hands it on. A renewal, and an acquire of a released token, need not. */
+	:: (kind <= RETURN && got != TOMBSTONED) || kind == RELEASE ->
 		for (x : 0 .. N - 1) {
 			assert(!(holder == NOBODY && queued[x] && subscribed[x]))
 		}
@@ -493,14 +493,14 @@ inline gone(i)
 #endif
 
 #ifdef TIMED
-#ifdef MUTANT_no_poke
-#define POKE_NOW(i)  (ticket[i] == 0 || push[i])
+#ifdef MUTANT_no_heartbeat
+#define HEARTBEAT_NOW(i)  (ticket[i] == 0 || push[i])
 #else
-#define POKE_NOW(i)  (timer[i] == 0 || push[i])
+#define HEARTBEAT_NOW(i)  (timer[i] == 0 || push[i])
 #endif
 #define MAY_RENEW(i) false
 #else
-#define POKE_NOW(i)  true
+#define HEARTBEAT_NOW(i)  true
 #define MAY_RENEW(i) true
 #endif
 
@@ -521,9 +521,9 @@ proctype client(byte me)
 		phase[me] = WAITING;
 		request(me, TRY) }
 
-	/* Poke, or confirm a hand-off. SUBSCRIBE goes ahead of it in the same flight. */
-	:: d_step { phase[me] == WAITING && rlock[me] == UP && call[me] == NONE && POKE_NOW(me) ->
-		SAY("client %d: sends an enter that queues\n");
+	/* Heartbeat, or confirm a hand-off. SUBSCRIBE goes ahead of it in the same flight. */
+	:: d_step { phase[me] == WAITING && rlock[me] == UP && call[me] == NONE && HEARTBEAT_NOW(me) ->
+		SAY("client %d: sends an acquire that queues\n");
 #ifdef TIMED
 		push[me] = 0;
 #endif
@@ -547,7 +547,7 @@ proctype client(byte me)
 
 	:: d_step { phase[me] == WAITING && rlock[me] == UP && answer[me] != OPEN ->
 		SAY("client %d: reads the answer\n");
-		assert(answer[me] != VOID);
+		assert(answer[me] != TOMBSTONED);
 		w = REST(me);
 		if
 #ifdef MUTANT_late_answer_counts
@@ -561,7 +561,7 @@ proctype client(byte me)
 #ifdef TIMED
 		/* No ticket yet: queue at once. */
 		if
-		:: phase[me] == WAITING && ticket[me] -> timer[me] = POKE
+		:: phase[me] == WAITING && ticket[me] -> timer[me] = HEARTBEAT
 		:: else -> timer[me] = 0
 		fi;
 #endif
@@ -575,7 +575,7 @@ proctype client(byte me)
 	:: d_step { phase[me] == WAITING && rlock[me] == UP ->
 		SAY("client %d: gives up waiting\n");
 		forget_call(me);
-		phase[me] = LEAVING }
+		phase[me] = RELEASING }
 
 	:: d_step { command[me] && rlock[me] == UP && call[me] == NONE && MAY_RENEW(me) ->
 		SAY("client %d: sends a renewal\n"); request(me, RENEW) }
@@ -587,7 +587,7 @@ proctype client(byte me)
 		if
 		:: answer[me] == YES && call[me] == RENEW -> deadline[me] = MAX(deadline[me], REST(me))
 		:: answer[me] == YES && call[me] != RENEW
-		:: answer[me] != YES -> stop_command(me); phase[me] = LEAVING      /* lost: now, not at the deadline */
+		:: answer[me] != YES -> stop_command(me); phase[me] = RELEASING      /* lost: now, not at the deadline */
 		fi;
 		forget_call(me) }
 
@@ -595,30 +595,30 @@ proctype client(byte me)
 	:: d_step { command[me] && rlock[me] == UP ->
 		SAY("client %d: its command ends\n");
 		stop_command(me); forget_call(me);
-		phase[me] = LEAVING }
+		phase[me] = RELEASING }
 
 	/* It was killed at its deadline, or what should have become it. */
 	:: d_step { phase[me] == RUNNING && rlock[me] == UP && !command[me] ->
 		SAY("client %d: sees that its command was killed\n");
 		forget_call(me);
-		phase[me] = LEAVING }
+		phase[me] = RELEASING }
 
 	/* -- rlock, or the guard in its place -- */
 
-	:: d_step { phase[me] == LEAVING && acts(me) && call[me] == NONE ->
-		SAY("client %d: sends leave\n");
-		request(me, LEAVE) }
+	:: d_step { phase[me] == RELEASING && acts(me) && call[me] == NONE ->
+		SAY("client %d: sends release\n");
+		request(me, RELEASE) }
 
-	:: d_step { phase[me] == LEAVING && acts(me) && answer[me] != OPEN ->
-		SAY("client %d: has left\n");
+	:: d_step { phase[me] == RELEASING && acts(me) && answer[me] != OPEN ->
+		SAY("client %d: has released\n");
 #ifdef CHECK_ANSWER
 		assert(answer[me] == tomb[me]);
 #endif
 		gone(me) }
 
 	/* It gives up: the lease runs out. */
-	:: d_step { phase[me] == LEAVING && acts(me) && A_FAULT ->
-		SAY("client %d: gives up leaving\n");
+	:: d_step { phase[me] == RELEASING && acts(me) && A_FAULT ->
+		SAY("client %d: gives up releasing\n");
 		COUNT_FAULT(me);
 		gone(me) }
 
@@ -627,7 +627,7 @@ proctype client(byte me)
 	:: d_step { (phase[me] == STARTING || phase[me] == RUNNING) && rlock[me] == DEAD ->
 		SAY("client %d: its guard kills the command\n");
 		stop_command(me);
-		phase[me] = LEAVING }
+		phase[me] = RELEASING }
 
 	/* -- what befalls rlock -- */
 
@@ -670,7 +670,7 @@ proctype client(byte me)
 	/* -- the network -- */
 
 	:: d_step { call[me] != NONE && answer[me] == OPEN && rlock[me] != DEAD && phase[me] == WAITING ->
-		SAY("client %d: its enter is executed\n");
+		SAY("client %d: its acquire is executed\n");
 		if
 		:: call[me] != TRY -> subscribed[me] = true
 		:: else
@@ -679,19 +679,19 @@ proctype client(byte me)
 		answer[me] = got; answer_ticket[me] = got_ticket;
 		close_gaps() }
 	:: d_step { call[me] != NONE && answer[me] == OPEN && phase[me] != WAITING ->
-		SAY("client %d: its renewal or leave is executed\n");
+		SAY("client %d: its renewal or release is executed\n");
 		execute(me, call[me]);
 		answer[me] = got }
 
 	/* Late or repeated. Nobody reads the answer. */
-	:: d_step { late_enter(me) && A_FAULT ->
-		SAY("client %d: late or repeated enter without queueing\n");
+	:: d_step { late_acquire(me) && A_FAULT ->
+		SAY("client %d: late or repeated acquire without queueing\n");
 		COUNT_FAULT(me); execute(me, TRY); CREDIT(me) }
-	:: d_step { late_enter(me) && A_FAULT ->
-		SAY("client %d: late or repeated first queueing enter\n");
+	:: d_step { late_acquire(me) && A_FAULT ->
+		SAY("client %d: late or repeated first queueing acquire\n");
 		COUNT_FAULT(me); execute(me, QUEUE); CREDIT(me); close_gaps() }
-	:: d_step { late_enter(me) && ticket[me] && A_FAULT ->
-		SAY("client %d: late or repeated enter with its ticket\n");
+	:: d_step { late_acquire(me) && ticket[me] && A_FAULT ->
+		SAY("client %d: late or repeated acquire with its ticket\n");
 		COUNT_FAULT(me); execute(me, RETURN); CREDIT(me) }
 	:: d_step { late_renew(me) && A_FAULT ->
 		SAY("client %d: late or repeated renewal\n");
@@ -699,12 +699,12 @@ proctype client(byte me)
 	:: d_step { late_renew(me) && A_FAULT ->
 		SAY("client %d: late or repeated renewal with a smaller ttl\n");
 		COUNT_FAULT(me); execute(me, RENEW_LOW); CREDIT(me) }
-	:: d_step { late_leave(me) && A_FAULT ->
-		SAY("client %d: late or repeated leave\n");
-		COUNT_FAULT(me); execute(me, LEAVE); CREDIT(me) }
+	:: d_step { late_release(me) && A_FAULT ->
+		SAY("client %d: late or repeated release\n");
+		COUNT_FAULT(me); execute(me, RELEASE); CREDIT(me) }
 
 #ifdef TIMED
-	/* A push that ACLs deny, or that is lost, is no broken connection: only the poke finds it. */
+	/* A push that ACLs deny, or that is lost, is no broken connection: only the heartbeat finds it. */
 	:: d_step { push[me] && faults < FAULTS ->
 		SAY("client %d: its push is lost\n");
 		faults++; push[me] = 0 }
@@ -725,8 +725,8 @@ proctype client(byte me)
 /* Time does not pass while this client, or a message of its, is late. */
 #define in_time(i) ( \
 	!(acts(i) && call[i] != NONE && age[i] >= DELAY) && \
-	!(living(i) && call[i] == NONE && POKE_NOW(i) && push[i] != 1) && \
-	!(acts(i) && phase[i] == LEAVING && call[i] == NONE) && \
+	!(living(i) && call[i] == NONE && HEARTBEAT_NOW(i) && push[i] != 1) && \
+	!(acts(i) && phase[i] == RELEASING && call[i] == NONE) && \
 	!(rlock[i] == UP && (phase[i] == STARTING || (phase[i] == RUNNING && !command[i]))) && \
 	!(rlock[i] == DEAD && (phase[i] == STARTING || phase[i] == RUNNING)))
 #else
@@ -751,7 +751,7 @@ proctype clock()
 		:: else -> idle = 0
 		fi;
 #ifdef CHECK_SERVED
-		assert(idle <= POKE + DELAY);
+		assert(idle <= HEARTBEAT + DELAY);
 #endif
 #endif
 		printf("---- a tick\n");

@@ -56,21 +56,21 @@ mutant answer_of_another    overlap
 mutant deadline_ignored     overlap
 mutant frozen_not_killed    overlap
 mutant start_unwatched      overlap
-mutant guard_leaves_first   overlap
+mutant guard_releases_first   overlap
 mutant renew_lowers         overlap
 mutant renew_blind          lease
-mutant enter_shortens       overlap
-mutant leave_blind          overlap_3
+mutant acquire_shortens       overlap
+mutant release_blind          overlap_3
 mutant push_is_grant        overlap_timed
 mutant no_tombstone         lease
-mutant leave_forgets        answer
-mutant enter_overtakes      fifo
+mutant release_forgets        answer
+mutant acquire_overtakes      fifo
 mutant later_ticket_stays   fifo
 mutant handoff_unheld       fifo_timed
-mutant claim_below_poke     fifo_timed
-mutant leave_keeps_quiet    served
+mutant claim_below_heartbeat     fifo_timed
+mutant release_keeps_quiet    served
 mutant claim_endless        served
-mutant no_poke              served
+mutant no_heartbeat              served
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -168,7 +168,7 @@ for name; do
     [[ -n ${flags[$name]-} ]] || { echo "run.sh: no such name: $name" >&2; exit 64; }
 done
 
-echo "# lease of 3 or 4 ticks, margin 1, clock error 1 (timed: 0), claim lease 2 to 4, delay and poke 1 (timed)"
+echo "# lease of 3 or 4 ticks, margin 1, clock error 1 (timed: 0), claim lease 2 to 4, delay and heartbeat 1 (timed)"
 for name in "${names[@]}"; do
     [[ $# -gt 0 && $asked != *" $name "* ]] || verify "$name"
 done

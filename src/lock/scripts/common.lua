@@ -24,7 +24,7 @@
 -- goes, a flush, a side key deleted, a hand-off to one that is frozen. Whoever comes to be one of them hears "h"; those
 -- who are one from the start see their rank.
 
-local lock, queue, info, fences, spent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, queue, info, fences, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": where the queue moves fast, it is over before it costs anybody a look
@@ -40,8 +40,8 @@ local FRESH_US = 1000000       -- a sign of life younger than this need not be w
 local QUEUE_MS = 60000         -- side keys outlive the last sign of life by this
 local FENCE_MS = 86400000      -- beyond the time when the clock has caught up with it: then the clock keeps it growing
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names that are used once are never again
-local FENCE_TOP = 2 ^ 53 - 1   -- as far as numbers are exact
-local LONGEST_TOKEN = 512      -- bytes; a value that has more is no token, and may be of any size
+local MAX_FENCE = 2 ^ 53 - 1   -- as far as numbers are exact
+local MAX_TOKEN = 512      -- bytes; a value that has more is no token, and may be of any size
 
 local FOREIGN = {}             -- stands for a holder that is no token
 
@@ -59,10 +59,10 @@ local function integer(number) return string.format('%.0f', number) end
 
 -- The holder's token, FOREIGN, or false when the lock is free.
 local function holder_of_lock()
-  local value = redis.pcall('GETRANGE', lock, 0, LONGEST_TOKEN)
+  local value = redis.pcall('GETRANGE', lock, 0, MAX_TOKEN)
   if type(value) == 'table' then
     if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
-    return redis.call('GETRANGE', lock, 0, LONGEST_TOKEN)  -- fails again, in the server's own words
+    return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, in the server's own words
   end
   return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
 end
@@ -94,7 +94,7 @@ end
 local function next_fence()
   local last = redis.call('GET', fences)
   local fence = last and #last <= 16 and string.match(last, '^%d+$') and tonumber(last) + 1 or 0
-  if fence > FENCE_TOP then fence = 0 end
+  if fence > MAX_FENCE then fence = 0 end
   fence = math.max(fence, now())
   local ahead = math.ceil((fence - now()) / 1000)
   redis.call('SET', fences, integer(fence), 'PX', integer(ahead + (last and FENCE_MS or FENCE_FIRST_MS)))
@@ -159,7 +159,7 @@ local function first_waiter(self)
   end
 end
 
-local function bury(dead)
+local function remove_dead(dead)
   for _, token in ipairs(dead) do
     redis.call('ZREM', queue, token)
     redis.call('HDEL', info, token)
@@ -173,7 +173,7 @@ local function grant(token, ms, wake, who, dead)
   local fence = next_fence()
   redis.call('SET', lock, token, 'PX', ms)
   if dead then
-    bury(dead)
+    remove_dead(dead)
     redis.call('ZREM', queue, token)
     tell_watchers(#dead + 1)
     sweep()

@@ -12,7 +12,7 @@
 -- The deletes come first: a script that has written something may go on when the server is out
 -- of memory, so a release works then too.
 
-local token, spent_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
+local token, tombstone_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 -- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
 local function is_redisson()
@@ -36,12 +36,12 @@ if not mine then
   redis.call('ZREM', queue, token)
   if rank and rank < WATCHERS then tell_watchers(1) end
 end
-redis.pcall('SET', spent, '', 'PX', spent_ms)
+redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
 
 local first, dead
 if mine or not holder then first, dead = first_waiter(false) end
 if dead and not first then
-  bury(dead)
+  remove_dead(dead)
   redis.call('DEL', info)  -- what is left there is of the dead
 elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)

@@ -32,16 +32,16 @@ if holder == token then
 end
 
 -- One call for the common case, in which there is neither.
-local crowd = redis.call('EXISTS', spent, queue) > 0
-if crowd and redis.call('EXISTS', spent) == 1 then return {-1} end
+local has_queue = redis.call('EXISTS', tombstone, queue) > 0
+if has_queue and redis.call('EXISTS', tombstone) == 1 then return {-1} end
 
 -- One with a ticket knows of a queue, and there is none: it was lost, and the others do not know it.
 local asked = tonumber(ticket) or 0
-if asked > 0 and not crowd then redis.pcall('PUBLISH', channel_of_all(), 'r') end
+if asked > 0 and not has_queue then redis.pcall('PUBLISH', channel_of_all(), 'r') end
 
 if not holder then
   local first, dead
-  if crowd then first, dead = first_waiter(token) end
+  if has_queue then first, dead = first_waiter(token) end
   if not first or first == token then return {1, grant(token, ttl, wake, who, dead)} end
   hand_off(first, dead)
   holder = first
@@ -51,7 +51,7 @@ local rank = -1
 if ticket == '' then
   ticket = 0
   -- Changes nothing, and fails on a replica, whose "busy" is no answer.
-  local said = redis.pcall('DEL', spent)
+  local said = redis.pcall('DEL', tombstone)
   if type(said) == 'table' and string.find(said.err, 'READONLY', 1, true) then return said end
 else
   -- The earliest of what it asks for and what it has: a late enter may have queued it anew. Behind all is behind all,
