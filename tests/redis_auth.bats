@@ -382,3 +382,23 @@ shows_nothing() {
   done
   shows_nothing said
 }
+
+@test "no usage error prints the password of a URL that stands in the wrong place" {
+  local secret=redis://:hunter2-canary@127.0.0.1:1
+  printf '%s\n' "server: $secret" >wrong.conf
+  printf 'ttl = "%s"\n' "$secret" >ttl.conf
+  {
+    rlock run "$key" "--server=$secret" true || true
+    rlock status "$key" "$secret" || true
+    rlock "$secret" run "$key" true || true
+    rlock run --wait "$secret" "$key" true || true
+    rlock run "-S$secret" "$key" true || true
+    rlock --config wrong.conf run "$key" true || true
+    rlock --config ttl.conf run "$key" true || true
+    rlock --password-file "$secret" run "$key" true || true
+    RLOCK_TTL=$secret rlock run "$key" true || true
+    RLOCK_CONFIG=$secret rlock run "$key" true || true
+  } >said 2>&1
+  [ "$(grep -c '^rlock: ' said)" = 10 ]
+  run -1 grep canary said
+}

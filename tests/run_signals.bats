@@ -354,3 +354,48 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   [ "$(cat status)" = 79 ]
   close_terminal
 }
+
+# on_terminal KEYSTROKE|hangup COMMAND...: runs it as the leader of a session on a terminal of its own, presses the key once
+# `held` is there (or hangs up), and prints its exit status, or "runs on" after 10 s.
+on_terminal() {
+  python3 - "$@" <<-'END'
+	import os, pty, signal, sys, time
+	what, command = sys.argv[1], sys.argv[2:]
+	pid, terminal = pty.fork()
+	if pid == 0:
+	    os.execvp(command[0], command)
+	end = time.monotonic() + 10
+	while not os.path.exists("held") and time.monotonic() < end:
+	    time.sleep(0.01)
+	if what == "hangup":
+	    os.close(terminal)
+	else:
+	    os.write(terminal, what.encode())
+	while time.monotonic() < end:
+	    done, status = os.waitpid(pid, os.WNOHANG)
+	    if done:
+	        print(os.waitstatus_to_exitcode(status))
+	        break
+	    time.sleep(0.01)
+	else:
+	    print("runs on")
+	    os.kill(pid, signal.SIGKILL)
+	END
+}
+
+@test "Ctrl-C ends a command that has made a process group of its own" {
+  printf '#!/bin/sh\ntouch held\nexec sleep 60\n' >job
+  chmod +x job
+  [ "$(on_terminal $'\x03' rlock run "$key" timeout 50 ./job)" = 130 ]
+  is_free
+}
+
+@test "a terminal that hangs up on rlock alone, the leader of its session, ends the command too" {
+  [ "$(on_terminal hangup rlock run "$key" sh -c 'touch held; exec sleep 60')" = 129 ]
+  is_free
+}
+
+@test "an alarm that the caller has set reaches the command" {
+  expect 142 perl -e 'alarm 1; exec @ARGV' "${plain[@]}" rlock run "$key" sleep 20
+  is_free
+}

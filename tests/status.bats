@@ -372,3 +372,15 @@ many() {
   rlock status "$key-3"
   [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
 }
+
+@test "a side key of another type hides its own lock's queue, and no other lock" {
+  rlock acquire "$key" >/dev/null
+  redis set 'rlock:q:{rlock:odd}' x
+  redis hset 'rlock:i:{rlock:odd}' a b
+  redis set 'rlock:i:{rlock:other}' x
+  redis set rlock:other token px 60000
+  expect 0 rlock status --json
+  [ "$(jq -r --arg key "$key" '.locks[] | select(.key == $key) | .held' <<<"$output")" = true ]
+  [ "$(jq -r '.locks[] | select(.key == "other") | .held' <<<"$output")" = true ]
+  redis del 'rlock:q:{rlock:odd}' 'rlock:i:{rlock:odd}' 'rlock:i:{rlock:other}' rlock:other
+}

@@ -69,6 +69,13 @@ void append_hex(std::string& text, unsigned char byte) {
   text += digits[byte & 0x0fU];
 }
 
+std::string without_credentials(std::string_view text) {
+  const auto scheme = text.find("://");
+  const auto at = text.rfind('@');
+  if (scheme == std::string_view::npos || at == std::string_view::npos || at < scheme) return std::string(text);
+  return std::string(text.substr(0, scheme + 3)) + "***" + std::string(text.substr(at));
+}
+
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }

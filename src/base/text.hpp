@@ -13,6 +13,10 @@ std::string printable(std::string_view text);
 /// Two lower case hexadecimal digits behind text.
 void append_hex(std::string& text, unsigned char byte);
 
+/// text without what stands between a `://` and the last `@` behind it: the password of a URL, which may stand anywhere
+/// in a message that quotes what a user typed (R23 of tests/PROOFS.md).
+std::string without_credentials(std::string_view text);
+
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
 

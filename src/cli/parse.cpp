@@ -10,6 +10,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/config.hpp"
 #include "cli/help.hpp"
@@ -32,7 +33,7 @@ Finished printed(std::string_view text) {
 }
 
 Finished failed(const base::Error& error) {
-  base::log_error(error.message);
+  base::log_error(base::without_credentials(error.message));
   return {base::exit_status_of(error.code)};
 }
 

@@ -11,7 +11,7 @@ namespace rlock::process {
 
 struct ReceivedSignal {
   int number = 0;
-  bool from_terminal = false;  ///< sent by the kernel, hence to the whole foreground group
+  bool from_terminal = false;  ///< a key of the terminal, or its hang-up: made by the kernel
   pid_t sender = 0;            ///< 0 when from_terminal
 };
 

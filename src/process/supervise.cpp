@@ -110,6 +110,13 @@ class Supervisor {
     }
   }
 
+  // A key of the terminal goes to the whole foreground group: to the command too, unless it has made a group of its own,
+  // as timeout and setsid do. Of a hang-up the kernel tells a session leader alone.
+  bool command_got(const ReceivedSignal& signal) const {
+    if (!signal.from_terminal || ::getpgid(child_) != ::getpgrp()) return false;
+    return signal.number != SIGHUP || ::getsid(0) != ::getpid();
+  }
+
   void take_signals() {
     while (const auto signal = signals_.take()) {
       // What the command sends us it need not get back.
@@ -117,8 +124,7 @@ class Supervisor {
       std::erase_if(asked_, [&](const Asked& asked) { return asked.number == signal->number; });
       asked_.push_back({signal->number, BootClock::now()});
       if (!reaped_) {
-        // From the terminal it went to the whole foreground group, the command included.
-        if (!signal->from_terminal) ::kill(child_, signal->number);
+        if (!command_got(*signal)) ::kill(child_, signal->number);
       } else if (stopping_ || !is_for_good(signal->number)) {
         signal_all(below(permit_.stop_at()), signal->number);
       }  // else what_ended_it acts on it

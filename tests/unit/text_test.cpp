@@ -31,5 +31,14 @@ TEST(Text, KnowsControlBytes) {
   EXPECT_TRUE(has_control(std::string_view("\0", 1)));
 }
 
+TEST(Text, LosesThePasswordOfAUrlWhereverItStands) {
+  EXPECT_EQ(without_credentials("'--server=redis://:hunter2@h' stands behind KEY"),
+            "'--server=redis://***@h' stands behind KEY");
+  EXPECT_EQ(without_credentials("redis://a b'c@d:hunter2@h is wrong"), "redis://***@h is wrong");
+  for (const auto* harmless : {"", "a@b", "redis://h is wrong", "@ redis://h"}) {
+    EXPECT_EQ(without_credentials(harmless), harmless);
+  }
+}
+
 }  // namespace
 }  // namespace rlock::base

@@ -11,11 +11,19 @@
 
 local most = tonumber(ARGV[1])
 
+-- A side key of another type hides nothing but itself.
+local function read(otherwise, ...)
+  local reply = redis.pcall(...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.sub(reply.err, 1, 9) == 'WRONGTYPE' then return otherwise end
+  return redis.call(...)  -- fails again, in the server's own words
+end
+
 local holder = holder_of_lock()
-local record = holder and holder ~= FOREIGN and redis.call('HGET', info, holder)
-local waiters = redis.call('ZRANGE', queue, 0, most - 1, 'WITHSCORES')
+local record = holder and holder ~= FOREIGN and read('', 'HGET', info, holder)
+local waiters = read({}, 'ZRANGE', queue, 0, most - 1, 'WITHSCORES')
 for i = 1, #waiters, 2 do
-  waiters[i], waiters[i + 1] = waiters[i + 1], redis.call('HGET', info, waiters[i]) or ''
+  waiters[i], waiters[i + 1] = waiters[i + 1], read('', 'HGET', info, waiters[i]) or ''
 end
 return {not holder and 'free' or record and 'held' or 'foreign', record or '',
-        redis.call('PTTL', lock), now(), redis.call('ZCARD', queue), waiters}
+        redis.call('PTTL', lock), now(), read(0, 'ZCARD', queue), waiters}
