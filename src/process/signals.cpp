@@ -28,7 +28,7 @@ void note(int number, siginfo_t* info, void*) {
   }
   if (number == SIGCHLD || number == SIGPIPE) return;
   const int count = received_count;
-  if (static_cast<std::size_t>(count) >= most_pending) return;
+  if (static_cast<std::size_t>(count) >= max_pending) return;
   // si_code > 0: made by the kernel; kill, sigqueue and tgkill are <= 0. Of what the kernel makes, as for an alarm that
   // the caller has set, only these come from the terminal.
   const bool by_kernel = info->si_code > 0;
