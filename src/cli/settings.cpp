@@ -33,6 +33,7 @@ bool Settings::is_settled(const OptionRow& row) const {
 Result<void> Settings::read_environment(const VerbRow& verb) {
   for (const auto& row : option_table()) {
     if (row.environment.empty() || (row.verbs & verb.bit) == 0 || is_settled(row)) continue;
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the table holds literals
     const char* text = std::getenv(row.environment.data());
     if (text == nullptr || (*text == '\0' && row.name != "prefix")) continue;
     const auto source = std::string(row.environment) + " in the environment";

@@ -7,8 +7,6 @@ namespace rlock::docs {
 namespace {
 
 using cli::Group;
-using cli::OptionRow;
-using cli::VerbRow;
 
 // Text as mdoc takes it: no escapes, no macro at the start of a line.
 std::string plain(std::string_view text) {

@@ -14,7 +14,6 @@ using base::ErrorCode;
 using base::Instant;
 using base::Readiness;
 using base::Result;
-using base::Wait;
 
 namespace {
 

@@ -129,7 +129,7 @@ std::optional<Reply> Connection::last_words() {
   if (!receive()) return std::nullopt;
   auto reply = parse();
   if (!reply || !*reply || !(*reply)->is_error()) return std::nullopt;
-  return std::move(**reply);
+  return std::move(*reply);
 }
 
 Result<std::vector<Reply>> Connection::drain() {
