@@ -30,7 +30,7 @@ start_leaver() {
 # begins_left: bash ignores INT and QUIT in what it begins in the background, unless job control is on.
 begins_left='set -m; ./left & set +m'
 next_runs() {
-  rlock run "$key" -- sh -c 'kill -0 "$(cat left.pid)" && touch overlap; cut -d" " -f1 /proc/uptime >next' 3>&- &
+  rlock run "$key" -- sh -c 'grep -qs "^State:.[^ZX]" "/proc/$(cat left.pid)/status" && touch overlap; cut -d" " -f1 /proc/uptime >next' 3>&- &
   next=$!
   until_true 10 waiting 1
 }
@@ -165,4 +165,48 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
   kill -KILL "$rlock"
   until_true 10 is_free
   is_gone "$(cat left.pid)"
+}
+
+# another_user FILE: makes FILE a program that runs its arguments as root whoever starts it, as sudo does.
+another_user() {
+  cat >su.c <<-'END'
+	#define _GNU_SOURCE
+	#include <unistd.h>
+	int main(int argc, char** argv) {
+	  if (argc < 2 || setresuid(0, 0, 0) != 0) return 99;
+	  execv(argv[1], argv + 1);
+	  return 98;
+	}
+	END
+  cc -o "$1" su.c
+  chmod 4755 "$1"
+}
+
+@test "what cannot be killed because it is another user's keeps the lock until it ends" {
+  [ "$EUID" = 0 ] || skip 'needs root'
+  command -v setpriv >/dev/null || skip 'needs setpriv'
+  another_user as_root
+  chmod 777 . "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+  chmod 777 "$sock"
+  local nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  "${nobody[@]}" ./as_root /bin/true || skip 'setuid programs are not allowed here'
+  cat >job <<-'END'
+	#!/bin/sh
+	echo $$ >pid
+	touch runs
+	until [ -e go ]; do sleep 0.02; done
+	touch ended
+	END
+  chmod +x job
+  "${nobody[@]}" rlock run -t 2s -k 100ms "$key" -- sh -c "./as_root $PWD/job; true" 2>said 3>&- &
+  local rlock=$!
+  until_true 10 test -e runs
+  kill -TERM "$rlock"
+  until_true 10 grep -q 'holding the lock until it ends' said
+  expect 75 rlock run -w 3s "$key" -- touch beside
+  [ ! -e beside ]
+  touch go
+  ended 143 "$rlock"
+  [ -e ended ]
+  is_free
 }

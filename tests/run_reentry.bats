@@ -43,7 +43,7 @@ start_nested() {
 }
 nested_guard() { pgrep -P "$1" -x rlock-nested; }
 next_runs() { # the next holder, which looks whether the nested one lives
-  rlock run "$key" -- sh -c 'kill -0 "$(cat nested.pid)" && touch overlap; touch next' 3>&- &
+  rlock run "$key" -- sh -c 'grep -qs "^State:.[^ZX]" "/proc/$(cat nested.pid)/status" && touch overlap; touch next' 3>&- &
   next=$!
   until_true 10 waiting 1
 }
@@ -205,4 +205,10 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 @test "two nested runs are inside together" {
   expect 0 rlock run "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- sh -c "touch a; until [ -e b ]; do sleep 0.01; done" &
     rlock run "$RLOCK_KEY" -- sh -c "touch b; until [ -e a ]; do sleep 0.01; done"; wait $!'
+}
+
+@test "who waits for a lock of a run further up is told of it" {
+  run --separate-stderr -75 rlock run "$key" -- rlock run "$key-2" -- rlock run -w 300ms "$key" -- touch ran
+  [[ $stderr == *"held by a run around this one"* ]]
+  [ ! -e ran ]
 }

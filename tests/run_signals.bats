@@ -255,7 +255,7 @@ are_in_state() {
   chmod +x left
   keys "rlock run -t 60s -k 200ms $key -- sh -c './left & wait'; echo \$? >status\n"
   until_true 10 [ -s left.pid ]
-  rlock run "$key" -- sh -c 'kill -0 "$(cat left.pid)" && touch overlap; touch next' 3>&- &
+  rlock run "$key" -- sh -c 'grep -qs "^State:.[^ZX]" "/proc/$(cat left.pid)/status" && touch overlap; touch next' 3>&- &
   local next=$!
   until_true 10 waiting 1
   keys '\003'

@@ -81,7 +81,9 @@ class Run {
     if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
     process::NestedName name;
     request_.token = token;
-    const auto checked = RLOCK_TRY(backend_->check(request_, {base::never, signals_}));
+    const auto limit = base::BootClock::now() + (options_.nonblock ? base::Duration(0) : options_.connect_timeout);
+    const auto checked = RLOCK_TRY(base::until_served(
+        limit, signals_, [&](base::Instant until) { return backend_->check(request_, {until, signals_}); }));
     if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
     HeldLease held{{token, checked.fence, {}}, Origin::reentered};
     held.nested = RLOCK_TRY(base::random_token());
@@ -92,7 +94,9 @@ class Run {
       if (state != process::OuterRun::State::holds) return std::nullopt;
       backend_ = open();  // what is connected would only keep a place on the server
     } else {
-      const auto renewed = RLOCK_TRY(backend_->renew(request_, lock::Watch::no, {base::never, signals_}));
+      const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
+        return backend_->renew(request_, lock::Watch::no, {until, signals_});
+      }));
       if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
       held.lease.counts_from = renewed.counts_from;
     }
@@ -112,6 +116,25 @@ class Run {
   }
 
   Result<std::optional<HeldLease>> acquire() {
+    const auto wait = patience(options_);
+    if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
+      // Below another run, of another key: one look first, for it may wait for us.
+      auto held = acquire(base::Duration(0));
+      if (!held || *held) return held;
+      tell_of_a_run_above();
+    }
+    return acquire(wait);
+  }
+
+  void tell_of_a_run_above() const {
+    const auto* holder = met_ && met_->holder ? &met_->holder->who : nullptr;
+    if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "").host) return;
+    if (!process::OuterRun::find(holder->pid)) return;
+    base::log_note("waiting for " + options_.key + ", which is held by a run around this one (pid " +
+                   std::to_string(holder->pid) + "): if that waits for this one to end, neither will");
+  }
+
+  Result<std::optional<HeldLease>> acquire(std::optional<base::Duration> wait) {
     auto token = base::random_token();
     if (!token) return std::unexpected(token.error());
     std::string command;
@@ -121,7 +144,7 @@ class Run {
     request_.token = *token;
     request_.who = lock::Who::describe(::getpid(), command);
     lock::Acquisition acquisition(*backend_, request_, terms_, signals_);
-    auto lease = acquisition.acquire(patience(options_));
+    auto lease = acquisition.acquire(wait);
     met_ = acquisition.met();
     if (!lease) return std::unexpected(lease.error());
     if (!*lease) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/boot_timer.hpp"
@@ -26,6 +27,8 @@ using base::Instant;
 constexpr auto short_job = 10ms;
 // Between two rounds of SIGKILL, for the kernel to do it.
 constexpr auto kill_round = 2ms;
+// The same where SIGKILL has not helped for long.
+constexpr auto stuck_round = 250ms;
 // Between two looks at the names of nested runs: one may find out that it is none.
 constexpr auto nested_look = 200ms;
 // How long to wait for what SIGKILL does not end.
@@ -215,10 +218,16 @@ class Supervisor {
     const auto looked =
         look_below(self(), guard_pid(), give_up_at_, [](const Process& process) { send_signal(process, SIGKILL); });
     if (BootClock::now() < give_up_at_) return false;
+    const char* cannot = "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
+    if (!told_ && looked != Looked::blind) {
+      // The lock is still ours, and may not go to another as long as that runs.
+      if (!std::exchange(is_stuck_, true)) base::log_error(std::string(cannot) + "; holding the lock until it ends");
+      return false;
+    }
     ending_.left_behind = true;
     base::log_error(looked == Looked::blind
                         ? "what the command has started may live on: no descriptor or no /proc to look for it"
-                        : "the command could not be killed; it is stuck in the kernel");
+                        : cannot);
     return true;
   }
 
@@ -234,7 +243,7 @@ class Supervisor {
   void await_event() {
     const auto now = BootClock::now();
     auto at = told_ ? base::never : permit_.stop_at();
-    if (stopping_) at = std::min(at, std::max(kill_at_, now + kill_round));
+    if (stopping_) at = std::min(at, std::max(kill_at_, now + (is_stuck_ ? stuck_round : kill_round)));
     auto fds = nested_.fds();
     if (!fds.empty()) at = std::min(at, now + nested_look);
     timer_.set(at);
@@ -270,6 +279,7 @@ class Supervisor {
   bool childless_ = false;  // waitpid said so, when last asked
   bool told_ = false;       // the permit's end has been acted on
   bool stopping_ = false;   // everything below us has to go
+  bool is_stuck_ = false;   // and something cannot be killed
 };
 
 }  // namespace
