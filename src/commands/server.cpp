@@ -23,11 +23,14 @@ constexpr std::size_t max_secret = 4096;  // bytes
 
 Result<std::string> read_password_file(const std::string& path) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!fd) return base::fail_errno(ErrorCode::configuration, "--password-file: cannot open " + base::without_credentials(path));
+  if (!fd)
+    return base::fail_errno(ErrorCode::configuration,
+                            "--password-file: cannot open " + base::without_credentials(path));
   auto line = base::read_line(fd.get(), max_secret);
   if (line && line->ends_with('\r')) line->pop_back();
   if (!line || line->empty()) {
-    return fail(ErrorCode::configuration, "--password-file: no password on the first line of " + base::without_credentials(path));
+    return fail(ErrorCode::configuration,
+                "--password-file: no password on the first line of " + base::without_credentials(path));
   }
   return *line;
 }

@@ -113,8 +113,8 @@ class Supervisor {
     }
   }
 
-  // A key of the terminal goes to the whole foreground group: to the command too, unless it has made a group of its own,
-  // as timeout and setsid do. Of a hang-up the kernel tells a session leader alone.
+  // A key of the terminal goes to the whole foreground group: to the command too, unless it has made a group of its
+  // own, as timeout and setsid do. Of a hang-up the kernel tells a session leader alone.
   bool command_got(const ReceivedSignal& signal) const {
     if (!signal.from_terminal || ::getpgid(child_) != ::getpgrp()) return false;
     return signal.number != SIGHUP || ::getsid(0) != ::getpid();
@@ -218,7 +218,8 @@ class Supervisor {
     const auto looked =
         look_below(self(), guard_pid(), give_up_at_, [](const Process& process) { send_signal(process, SIGKILL); });
     if (BootClock::now() < give_up_at_) return false;
-    const char* cannot = "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
+    const char* cannot =
+        "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
     if (!told_ && looked != Looked::blind) {
       // The lock is still ours, and may not go to another as long as that runs.
       if (!std::exchange(is_stuck_, true)) base::log_error(std::string(cannot) + "; holding the lock until it ends");
