@@ -31,6 +31,8 @@ stops() {
   stops 75 acquire -n "$key" --export
   stops 9 acquire --export -w 10ms -E 9 "$key"
   stops 64 acquire --export --bogus "$key"
+  stops 64 acquire -export "$key"
+  stops 64 acquire --EXPORT "$key"
   stops 64 acquire --bogus --export "$key"
   stops 64 acquire --export --ttl never "$key"
   stops 64 acquire --export

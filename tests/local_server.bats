@@ -186,12 +186,13 @@ no_server() { [ -z "$(servers)" ]; }
 }
 
 @test "a run whose server dies is lost at once, and starts no other in its place" {
-  background rlock run --ttl 10m -k 200ms "$key" -- sh -c 'touch up; exec sleep 30'
+  # The next server would give the lock to the next who comes: there is no grace.
+  background rlock run --ttl 10m -k 20s "$key" -- sh -c 'trap "" TERM; touch up; while :; do sleep 1; done'
   local rlock=$!
   until_true 10 test -e up
   until_true 10 guard_of $rlock
   kill -KILL "$(servers)"
-  until_true 15 is_gone $rlock
+  until_true 10 is_gone $rlock
   ended 79 $rlock
   no_server
 }

@@ -57,8 +57,11 @@ std::unexpected<base::Error> unknown_verb(const std::string& word) {
 // Stands for the format until the options are parsed, and where that fails. A mistyped one counts too.
 bool wants_export(std::span<const std::string> own_words) {
   constexpr std::array<std::string_view, 1> name{"export"};
-  return std::ranges::any_of(own_words, [&](std::string_view word) {
-    return word.starts_with("--") && !nearest(word.substr(2), name).empty();
+  return std::ranges::any_of(own_words, [&](std::string word) {
+    if (!word.starts_with('-')) return false;
+    word.erase(0, word.find_first_not_of('-'));
+    std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+    return !nearest(word, name).empty();
   });
 }
 

@@ -122,7 +122,8 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
-      permit_.revoke(base::Permit::Loss::gone);
+      // Nobody can tell what the next server gives away, or has given: no grace.
+      permit_.revoke(base::Permit::Loss::taken);
       return Proceed::no;
     }
     base::log_debug("not renewed: " + renewed.error().message);

@@ -93,7 +93,7 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
 TEST_F(RenewalTest, AServerThatIsGoneTookTheLockAlong) {
   backend.renewed = {[] { return base::Result<Standing>(base::fail(ErrorCode::gone, "gone")); }};
   ASSERT_TRUE(renewal.start());
-  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
+  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
 }
 
 TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
