@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds rlock, tests it, and ends with one line: N passed, N failed[, N skipped].
 #
-#   tests/run.sh [--preset P]                every test: the unit tests and all bats files
-#   tests/run.sh [--preset P] FILE.bats...   these files alone
+#   tests/run.sh [--preset P] [--again]                every test: the unit tests and all bats files
+#   tests/run.sh [--preset P] [--again] FILE.bats...   these files alone
 #   tests/run.sh tests/tools/*.bats          the tests of the test tools, which need no rlock; part of every test, but for
 #                                            the presets other than release
 #
+# --again: a file in which a test failed is run once more, alone, when all others are done, and that counts. What failed
+# the first time is named all the same. For machines that are shared with others.
 # --preset: which build of CMakePresets.json is tested. With asan or tsan each report of a sanitizer counts as a failure.
 # tsan makes vfork a fork and lets signals wait, so files that look at just those are left out unless they are named. With
 # either sanitizer architecture and model are left out, which test no code of rlock's.
@@ -13,11 +15,14 @@
 # The bats files find the binary under test in RLOCK.
 set -euo pipefail
 
-preset=release
-if [[ ${1-} == --preset ]]; then
-    preset=${2:?tests/run.sh --preset wants a name}
-    shift 2
-fi
+preset=release again=
+while [[ ${1-} == --* ]]; do
+    case $1 in
+        --preset) preset=${2:?tests/run.sh --preset wants a name} && shift 2 ;;
+        --again) again=yes && shift ;;
+        *) echo "tests/run.sh: '$1' is not an option; there are --preset P and --again" >&2 && exit 64 ;;
+    esac
+done
 # Seconds: one test, unless its file says otherwise, and all bats files together. What is not done by then has failed. The
 # aim for all is 900 on 2 cores; the limit is far above it, because it is there for what hangs.
 test_limit=60 all_files=1500
@@ -30,6 +35,7 @@ export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-$test_limit}
 
 files=()
 for file; do
+    [[ -e $file ]] || { echo "tests/run.sh: there is no file $file" >&2 && exit 64; }
     files+=("$(realpath -e -- "$file")")
 done
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -56,7 +62,7 @@ trap '((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null || true; rm -
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 
-passed=0 failed=0 skipped=0 failures=()
+passed=0 failed=0 skipped=0 failures=() unsteady=() once_more=()
 
 # count NAME PASSED FAILED SKIPPED STATUS: adds up; a status that the numbers do not explain is a failure of its own.
 count() {
@@ -100,6 +106,11 @@ bats_ended() {
             print lost, good + 0, bad + lost, left + 0
         }' "$tap")
     lost=${numbers%% *}
+    if [[ -n $again ]] && ((status != 0)); then
+        once_more+=("$name")
+        mapfile -t -O "${#unsteady[@]}" unsteady < <(grep -E '^not ok [0-9]+ ' "$tap" | sed "s|^|$name: |")
+        return
+    fi
     while read -r line; do
         failures+=("$name: $line")
     done < <(grep -E '^not ok [0-9]+ ' "$tap")
@@ -144,12 +155,24 @@ if ((${#files[@]} == 0)); then
     done
 fi
 bats_files "${files[@]}"
+if ((${#once_more[@]} > 0)); then
+    printf '\n# Once more, alone: %s\n' "${once_more[*]}"
+    again=
+    for name in "${once_more[@]}"; do
+        [[ $name == /* ]] || name=$root/$name
+        bats_files "$name"
+    done
+fi
 for report in "$out"/reports/*; do
     cat "$report"
     count "$(grep -m 1 -oE '(ERROR|WARNING): .*|runtime error: .*' "$report" || echo "$report")" 0 0 0 1
 done
 
 echo
+if ((${#unsteady[@]} > 0)); then
+    echo 'Failed the first time, beside others:'
+    printf '  %s\n' "${unsteady[@]}"
+fi
 if ((${#failures[@]} > 0)); then
     echo 'Failed:'
     printf '  %s\n' "${failures[@]}"
