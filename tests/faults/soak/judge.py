@@ -77,8 +77,9 @@ class Judgement:
     def death(self, command, run):
         last = command.last()
         lost = self.contest.watch.loss(command.token, command.start, last)
-        # A server that forgot between the grant and the command's first line is not to be seen in the command's own time.
-        if lost and not self.forgotten(run.begun, lost):
+        # A server may forget between the grant and the command's first line, and is seen without the key before it is
+        # noted to be well again.
+        if lost and not self.forgotten(run.begun, lost + 10**9):
             self.find("late", run, last, f"{command.id} alive {(last - lost) / 1e6:.1f} ms after the key was seen "
                                          f"without its token ({run.fate()})")
         if run.struck and run.strike == "kill-rlock":
