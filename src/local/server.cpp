@@ -169,7 +169,7 @@ Result<Start> start_alone(const std::string& socket) {
   if (probe(socket) != Answer::nobody) return Start::not_our_turn;
   const auto program = find_program();
   if (program.empty()) {
-    return fail(ErrorCode::unreachable,
+    return fail(ErrorCode::configuration,
                 "local: neither redis-server nor valkey-server is installed; apt-get install redis-server");
   }
   RLOCK_TRY(spawn(program, fd.get()));
