@@ -55,9 +55,9 @@ awkward=('' ' ' '[1,2]' '[]' '{a: b}' '%' '%s' '\' '\n' '*' '~' '$HOME' '$(id)' 
   expect_error 64 "'-x' stands behind KEY" rlock run "$key" -x touch ran
   [ ! -e ran ]
   expect 127 rlock run "$key" -- --ttl 5s true
-  [[ $output == *"cannot execute --ttl"* ]]
+  [[ $output == *"cannot execute '--ttl'"* ]]
   expect 127 rlock run "$key" -- -- true
-  [[ $output == *"cannot execute --:"* ]]
+  [[ $output == *"cannot execute '--':"* ]]
 }
 
 @test "options before KEY, in each way of writing them" {

@@ -129,7 +129,7 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
   write_left
   rlock run -v "$key" -- bash -c './left >/dev/null 2>&1 & until [ -s left.beats ]; do sleep 0.01; done' 2>said
   cat said
-  grep -q '^rlock: .*[1-9] of the processes that it started go on' said
+  grep -qE '^rlock: .*(1 of the processes that it started goes|[2-9] of the processes that it started go) on' said
   touch end
 }
 

@@ -20,7 +20,7 @@ teardown_file() { stop_servers; }
 
 @test "a command that is not there gives 127, one that cannot be executed 126" {
   expect 127 rlock run "$key" -- ./no-such-command
-  [[ $output == *"cannot execute ./no-such-command"* ]]
+  [[ $output == *"cannot execute './no-such-command': "* ]]
   expect 127 rlock run "$key" -- no-such-command
   touch plain
   chmod 644 plain

@@ -174,7 +174,7 @@ class Run {
       return base::exit_signal_base + signals_.first_ending().value_or(0);
     }
     if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
-      base::log_error("cannot execute " + options_.command.front() + ": " + std::strerror(failed->error));
+      base::log_error("cannot execute '" + options_.command.front() + "': " + std::strerror(failed->error));
       return failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
     }
     base::log_error(std::string("cannot start a process: ") +
@@ -222,7 +222,7 @@ class Run {
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
     if (ending.going_on > 0) {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
-                      " of the processes that it started go on");
+                      " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
     const auto outcome = release(held, &permit, std::move(ending.guard));
     if (ending.stopped || !in_time || outcome == Outcome::lost) {
