@@ -131,4 +131,9 @@ base::Error error_of(const Reply& reply, std::string_view server) {
            is_error_code(code) ? code : "no code")};
 }
 
+base::Error error_without_password(const Reply& reply, std::string_view server) {
+  if (reply.error_code() != "WRONGPASS") return error_of(reply, server);
+  return {ErrorCode::refused, said(server, find_row("NOAUTH")->advice, "WRONGPASS")};
+}
+
 }  // namespace rlock::redis

@@ -26,5 +26,7 @@ struct Reply {
 /// What an error reply means for the caller. Of its text the message repeats only how a known one begins: servers and
 /// proxies append the arguments of the command, passwords and tokens among them (R33).
 base::Error error_of(const Reply& reply, std::string_view server);
+/// The same of the reply to AUTH with an empty password, sent for a user whose password nobody gave.
+base::Error error_without_password(const Reply& reply, std::string_view server);
 
 }  // namespace rlock::redis

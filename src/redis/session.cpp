@@ -77,7 +77,9 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
   std::optional<base::Error> refusal;
   for (std::size_t i = 0; i < greeting.size(); ++i) {
     const auto reply = RLOCK_TRY(next(wait));
-    if (reply.is_error() && !refusal) refusal = error_of(reply, name());
+    if (!reply.is_error() || refusal) continue;
+    const bool lacks_password = greeting_.password && greeting_.password->empty();
+    refusal = lacks_password ? error_without_password(reply, name()) : error_of(reply, name());
   }
   if (refusal) return dropped<void>(std::move(*refusal));
   return {};
