@@ -153,6 +153,9 @@ verbs=(run acquire renew release status)
   wrong COMMAND run --ttl 5s "$key"
   wrong KEY run
   wrong KEY run --
+  # The only word is meant for the command.
+  wrong 'KEY is missing; write rlock run KEY -- COMMAND' run -- ./backup.sh
+  wrong 'COMMAND is missing; write rlock run KEY -- COMMAND' run "$key"
 }
 
 @test "a ttl under 100ms" {
@@ -278,6 +281,23 @@ verbs=(run acquire renew release status)
   run --separate-stderr -0 rlock --version
   [ "$output" = "rlock $(cat "$BATS_TEST_DIRNAME/../VERSION")" ]
   [ -z "$stderr" ]
+  nobody_called
+}
+
+@test "--version of a verb prints the version, and the verb does nothing" {
+  local verb option version
+  version="rlock $(cat "$BATS_TEST_DIRNAME/../VERSION")"
+  for option in --version -V; do
+    for verb in "${verbs[@]}"; do
+      expect 0 rlock $verb $option
+      [ "$output" = "$version" ]
+      expect 0 rlock --server "$url" $option $verb "$key" touch ran
+      [ "$output" = "$version" ]
+    done
+    expect 0 rlock run $option "$key" touch ran
+    [ "$output" = "$version" ]
+  done
+  [ ! -e ran ]
   nobody_called
 }
 

@@ -88,7 +88,10 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
   if (until == Until::end) mark = std::ranges::find(words, "--");
   const auto stranger = std::find_if(words.begin(), mark, is_option);
   if (stranger != mark) return unknown(*stranger, verbs, whose);
-  if (mark != words.end() && *mark == "--") words.erase(mark);
+  if (mark != words.end() && *mark == "--") {
+    words.erase(mark);
+    parsed.has_mark = true;
+  }
 
   for (const auto& [row, option] : told) {
     if (option->count() == 0) continue;

@@ -13,6 +13,7 @@ struct Parsed {
   std::vector<std::string> words;
   bool wants_help = false;
   bool wants_version = false;
+  bool has_mark = false;  ///< a -- stood before the words, or among those of parse_all
 };
 
 /// Reads options of these verbs from arguments into settings. CLI11 is told of those alone that the arguments name:

@@ -32,6 +32,8 @@ Finished printed(std::string_view text) {
   return {base::exit_internal};
 }
 
+Finished print_version() { return printed("rlock " + std::string(version) + "\n"); }
+
 Finished failed(const base::Error& error) {
   base::log_error(base::without_credentials(error.message));
   return {base::exit_status_of(error.code)};
@@ -71,7 +73,8 @@ Finished help(std::span<const std::string> words) {
   return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb));
 }
 
-Result<void> take_words(Options& options, const VerbRow& verb, std::vector<std::string>& words) {
+Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
+  auto& words = parsed.words;
   const bool key_may_come_from_environment = verb.words == Words::key_token;
   if (!words.empty()) {
     options.key = words[0];
@@ -93,7 +96,11 @@ Result<void> take_words(Options& options, const VerbRow& verb, std::vector<std::
     return fail(ErrorCode::usage, "'" + *command + "' stands behind KEY; options go before KEY, a COMMAND behind --");
   }
   options.command.assign(std::move_iterator(command), std::move_iterator(words.end()));
-  if (options.command.empty()) return fail(ErrorCode::usage, "COMMAND is missing");
+  if (options.command.empty()) {
+    // `rlock run -- ./job.sh`: the only word is the command, and an unset variable may have been the key.
+    return fail(ErrorCode::usage,
+                std::string(parsed.has_mark ? "KEY" : "COMMAND") + " is missing; write rlock run KEY -- COMMAND");
+  }
   return {};
 }
 
@@ -111,9 +118,9 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
     return failed(parsed.error());
   }
   auto& words = parsed->words;
+  if (parsed->wants_version) return print_version();
   if (words.empty()) {
     if (parsed->wants_help) return printed(overview());
-    if (parsed->wants_version) return printed("rlock " + std::string(version) + "\n");
     return failed({ErrorCode::usage, "no verb; use rlock run KEY COMMAND, or see rlock --help"});
   }
   const auto* verb = find_verb(words.front());
@@ -138,8 +145,9 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   std::ranges::for_each(arguments.first(arguments.size() - not_ours), hide_credentials);
   if (!parsed) return refused(parsed.error());
   if (wants_help || parsed->wants_help) return printed(help_of(*verb));
+  if (parsed->wants_version) return print_version();
 
-  if (auto taken = take_words(options, *verb, parsed->words); !taken) return refused(taken.error());
+  if (auto taken = take_words(options, *verb, *parsed); !taken) return refused(taken.error());
   if (auto read = settings.read_environment(*verb); !read) return refused(read.error());
   if (auto read = read_configuration(settings, *verb); !read) return refused(read.error());
   settings.set_defaults();
