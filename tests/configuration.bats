@@ -98,7 +98,7 @@ bad() {
 }
 
 @test "options of other verbs are passed over" {
-  conf 'ttl = 40s' 'wait = 1s' 'exit-code = true' 'force = true' 'show-command = true' 'json = true' '[release]' 'force = true'
+  conf 'ttl = 40s' 'wait = 1s' 'exit-code = true' 'show-command = true' 'json = true' '[renew]' 'ttl = 41s'
   rlock run "$key" -- true
   expect 1 rlock status "$key"
   rlock acquire "$key"
@@ -108,6 +108,71 @@ bad() {
 @test "comments, quotes and empty lines" {
   conf '# a comment' '' '; another' 'ttl = "41s"  # behind' "prefix = 'team:'"
   [ "$(ttl)" = 41s ]
+}
+
+@test "a # in quotes belongs to the value" {
+  conf "prefix = 'a#b:'  # behind" '[acquire]  # behind' 'prefix = "c#d:"'
+  rlock acquire "$key"
+  [ "$(redis exists "c#d:$key")" = 1 ]
+  rlock run "$key" -- true
+  conf 'prefix = "a#b:"#"'
+  rlock acquire "$key"
+  [ "$(redis exists "a#b:$key")" = 1 ]
+  redis acl setuser hash on '>p#"x' '+@all' '~*' '&*'
+  conf "server = 'unix://hash:p#\"x@$sock'"
+  RLOCK_SERVER='' expect 0 rlock run "$key-2" -- true
+}
+
+@test "an option that the verb of its section does not have" {
+  conf '[run]' 'ttl = 1m' 'json = true'
+  bad "conf line 3: 'json' is not an option of rlock run"
+  conf '[status]' 'wait = 1s'
+  bad "conf line 2: 'wait' is not an option of rlock status"
+}
+
+@test "a file cannot force a release" {
+  local token
+  token=$(rlock acquire "$key")
+  conf 'force = true'
+  expect_error 78 "conf line 1: 'force' is not an option that a file can set" rlock release "$key" 0123
+  conf '[release]' 'force = true'
+  expect_error 78 "conf line 2: 'force' is not an option that a file can set" rlock release "$key" 0123
+  unset RLOCK_CONFIG
+  expect 0 rlock release "$key" "$token"
+}
+
+@test "options that exclude each other, or one twice, in the same part of a file" {
+  conf 'nonblock = true' 'wait = 5s'
+  bad "conf line 2: 'wait' and 'nonblock' exclude each other"
+  conf 'quiet = true' 'verbose = true'
+  bad "conf line 2: 'verbose' and 'quiet' exclude each other"
+  conf '[run]' 'wait = 5s' '[acquire]' 'wait = 5s' '[run]' 'nonblock = yes'
+  bad "conf line 6: 'nonblock' and 'wait' exclude each other"
+  conf 'ttl = 1m' 'ttl = 2m'
+  bad "conf line 2: 'ttl' stands there twice"
+  # A section is over what stands above it, and what is off excludes nothing.
+  conf 'nonblock = true' 'verbose = off' 'quiet = true' '[run]' 'wait = 5s'
+  expect 0 rlock run "$key" -- true
+  conf 'nonblock = false' 'wait = 10ms'
+  rlock acquire "$key"
+  expect 75 rlock run "$key" -- true
+}
+
+@test "a line that sets nothing is named, with what to write" {
+  local line
+  for line in 'ttl 1m' 'ttl: 1m' 'soon' 'x' '= 1m' 'server: redis://:canary@h?db=1' $'\x01\x02'; do
+    conf '' '# more' "$line"
+    bad 'conf line 3: write NAME = VALUE, or [VERB]'
+    [[ $stderr != *canary* ]]
+  done
+  conf 'wait = 1s' '[run'
+  bad 'conf line 2: the ] of [VERB] is missing'
+  conf '' '[rum]' '' 'ttl = 3m'
+  bad 'conf line 2: [rum] is not a verb'
+  conf 'ttl = 1m ; minute'
+  bad 'a comment behind #'
+  printf '\0\0' >conf
+  bad 'conf line 1: write NAME = VALUE'
 }
 
 @test "an empty file is a file" {

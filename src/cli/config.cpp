@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 namespace rlock::cli {
 
@@ -22,45 +24,107 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// "PATH line N": CLI11 does not say where it found an item. Without a number where the line is written in another way.
-std::string place(const std::string& path, const std::string& text, const CLI::ConfigItem& item) {
-  std::istringstream lines(text);
-  std::string line;
-  std::string_view section;
-  const std::string wanted = item.parents.empty() ? "" : item.parents.front();
-  std::string held;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    const auto content = trimmed(line);
-    if (content.starts_with('[')) {
-      held = content.substr(1, content.find(']') - 1);
-      section = held;
-    } else if (section == wanted && trimmed(content.substr(0, content.find_first_of("= \t"))) == item.name) {
-      return path + " line " + std::to_string(number);
-    }
-  }
-  return path;
+// A line of a file, as far as it sets an option.
+struct Line {
+  std::string place;    ///< "PATH line N"
+  std::string section;  ///< empty: above all sections
+  CLI::ConfigItem item;
+};
+
+std::unexpected<base::Error> wrong(const std::string& place, const std::string& what) {
+  return fail(ErrorCode::configuration, place + ": " + what);
 }
 
-Result<void> apply(Settings& settings, const CLI::ConfigItem& item, const VerbRow& verb, const std::string& path,
-                   const std::string& text) {
-  if (item.name == "++" || item.name == "--") return {};  // CLI11's marks where a section begins and ends
-  if (!item.parents.empty() && item.parents != std::vector<std::string>{std::string(verb.name)}) {
-    if (item.parents.size() == 1 && find_verb(item.parents.front()) != nullptr) return {};
-    return fail(ErrorCode::configuration,
-                place(path, text, item) + ": [" + item.parents.front() + "] is not a verb of rlock");
+// A '#' ends the line, unless it stands in a quoted value: CLI11 2.1 ends the line there too.
+std::string_view without_comment(std::string_view line) {
+  if (line.starts_with(';')) return {};
+  const auto equals = line.find('=');
+  const auto value = equals < line.find('#') ? line.find_first_not_of(" \t", equals + 1) : line.npos;
+  std::size_t behind_quotes = 0;
+  if (value != line.npos && (line[value] == '"' || line[value] == '\'')) {
+    const auto closing = line.find(line[value], value + 1);
+    if (closing != line.npos) behind_quotes = closing + 1;
   }
-  const auto* row = item.name == "config" ? nullptr : find_option(item.name);
-  if (row == nullptr) {
-    return fail(ErrorCode::configuration,
-                place(path, text, item) + ": '" + item.name + "' is not an option that a file can set");
-  }
-  if ((row->verbs & verb.bit) == 0 || settings.is_settled(*row)) return {};
-  if (item.inputs.size() != 1) {
-    return fail(ErrorCode::configuration, place(path, text, item) + ": '" + item.name + "' takes one value");
-  }
-  if (row->name == "server") settings.options().server_is_from_file = true;
-  return settings.set(*row, item.inputs.front(), place(path, text, item), ErrorCode::configuration);
+  return trimmed(line.substr(0, line.find('#', behind_quotes)));
 }
+
+// The only bare words are flags. The text of the line is not repeated: there may be a password in it.
+Result<CLI::ConfigItem> read_item(const std::string& place, std::string_view content) {
+  const auto name = trimmed(content.substr(0, content.find('=')));
+  const bool is_name = !name.empty() && name.find_first_of(" \t:/@\"'") == name.npos;
+  const auto* row = find_option(name);
+  const bool is_flag = row != nullptr && row->kind == Kind::flag;
+  if (is_name && (content.find('=') != content.npos || is_flag)) {
+    std::istringstream input{std::string(content)};
+    CLI::ConfigTOML format;
+    format.comment('\n');
+    const auto items = format.from_config(input);
+    if (items.size() == 1 && items.front().parents.empty()) return items.front();
+  }
+  return wrong(place, "write NAME = VALUE, or [VERB]");
+}
+
+// CLI11 gets one line at a time, since it does not say in which line it found an item.
+Result<std::vector<Line>> read_lines(std::istream& stream, const std::string& path) {
+  std::vector<Line> lines;
+  std::string text;
+  std::string section;
+  for (int number = 1; std::getline(stream, text); ++number) {
+    const auto place = path + " line " + std::to_string(number);
+    const auto content = without_comment(trimmed(text));
+    if (content.empty()) continue;
+    if (content.starts_with('[')) {
+      if (!content.ends_with(']')) return wrong(place, "the ] of [VERB] is missing");
+      section = trimmed(content.substr(1, content.size() - 2));
+      if (find_verb(section) == nullptr) return wrong(place, "[" + section + "] is not a verb of rlock");
+    } else {
+      lines.push_back({place, section, RLOCK_TRY(read_item(place, content))});
+    }
+  }
+  if (stream.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
+  return lines;
+}
+
+// The lines of one file, one after the other.
+class File {
+ public:
+  File(Settings& settings, const VerbRow& verb) : settings_(settings), verb_(verb) {}
+
+  Result<void> apply(const Line& line) {
+    const auto& name = line.item.name;
+    const auto* row = find_option(name);
+    if (row == nullptr || row->sources == Sources::command_line) {
+      return wrong(line.place, "'" + name + "' is not an option that a file can set");
+    }
+    if (!line.section.empty() && (row->verbs & find_verb(line.section)->bit) == 0) {
+      return wrong(line.place, "'" + name + "' is not an option of rlock " + line.section);
+    }
+    if (line.item.inputs.size() != 1) {
+      return wrong(line.place, "'" + name + "' takes one value; put one with spaces or commas in quotes, a comment behind #");
+    }
+    const auto& value = line.item.inputs.front();
+    if (!is_off(*row, value)) {
+      if (has(line.section, row->name)) return wrong(line.place, "'" + name + "' stands there twice");
+      if (!row->excludes.empty() && has(line.section, row->excludes)) {
+        return wrong(line.place, "'" + name + "' and '" + std::string(row->excludes) + "' exclude each other");
+      }
+      earlier_.emplace_back(line.section, row->name);
+    }
+    const bool is_for_verb = line.section.empty() || line.section == verb_.name;
+    if (!is_for_verb || (row->verbs & verb_.bit) == 0 || settings_.is_settled(*row)) return {};
+    if (row->name == "server") settings_.options().server_is_from_file = true;
+    return settings_.set(*row, value, line.place, ErrorCode::configuration);
+  }
+
+ private:
+  bool has(const std::string& section, std::string_view name) const {
+    return std::ranges::find(earlier_, std::pair(section, name)) != earlier_.end();
+  }
+
+  Settings& settings_;
+  const VerbRow& verb_;
+  std::vector<std::pair<std::string, std::string_view>> earlier_;  ///< section and name
+};
 
 Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path) {
   std::ifstream stream(path);
@@ -72,17 +136,12 @@ Result<void> read_file(Settings& settings, const VerbRow& verb, const std::strin
 
 Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::istream& stream,
                                 const std::string& path) {
-  std::string text;
-  for (std::string line; std::getline(stream, line);) text += line + "\n";
-  if (stream.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
   try {
-    std::istringstream input(text);
-    auto items = CLI::ConfigTOML().from_config(input);
+    auto lines = RLOCK_TRY(read_lines(stream, path));
     // What is set stays set, so the sections come before the lines above them.
-    std::ranges::stable_partition(items, [](const CLI::ConfigItem& item) { return !item.parents.empty(); });
-    for (const auto& item : items) {
-      if (auto applied = apply(settings, item, verb, path, text); !applied) return applied;
-    }
+    std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
+    File file(settings, verb);
+    for (const auto& line : lines) RLOCK_TRY(file.apply(line));
   } catch (const CLI::Error& error) {
     return fail(ErrorCode::configuration, path + ": " + error.what());
   }

@@ -10,9 +10,9 @@ namespace rlock::cli {
 
 /// Sets what neither the command line nor the environment has set, from --config FILE or else from
 /// $XDG_CONFIG_HOME/rlock.conf (~/.config/rlock.conf) and, below it, /etc/rlock.conf: CLI11's own format,
-/// long option names without dashes, at the top for every verb or in a section [VERB]. Options of other
-/// verbs are passed over; what is no option of rlock at all is an error (configuration), as are values
-/// that the command line would not take.
+/// long option names without dashes, at the top for every verb or in a section [VERB]. At the top, options of other
+/// verbs are passed over. What a file cannot set, what its section's verb does not have, what is set twice or beside
+/// what excludes it, and values that the command line would not take fail (configuration) and name the line.
 base::Result<void> read_configuration(Settings& settings, const VerbRow& verb);
 
 /// The same from one file, already open; `path` stands in messages.

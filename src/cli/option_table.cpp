@@ -114,7 +114,8 @@ constexpr OptionRow options[]{
      .verbs = release,
      .group = Group::lock,
      .target = &Options::force,
-     .help = "Release it whoever holds it, and say whom"},
+     .help = "Release it whoever holds it, and say whom",
+     .sources = Sources::command_line},
     {.name = "wait",
      .letter = 'w',
      .kind = Kind::duration,
@@ -219,7 +220,8 @@ constexpr OptionRow options[]{
      .group = Group::server,
      .target = &Options::config_file,
      .help = "Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf",
-     .environment = "RLOCK_CONFIG"},
+     .environment = "RLOCK_CONFIG",
+     .sources = Sources::command_line},
     {.name = "json",
      .verbs = acquire | status,
      .target = set_format<Format::json>,
@@ -322,6 +324,10 @@ std::string_view group_title(Group group) {
       break;
   }
   return "Output";
+}
+
+bool is_off(const OptionRow& row, std::string_view text) {
+  return row.kind == Kind::flag && parse_flag(text) == false;
 }
 
 Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {

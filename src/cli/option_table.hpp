@@ -37,6 +37,7 @@ struct VerbRow {
 };
 
 enum class Kind { flag, text, duration, number, choice, file };
+enum class Sources { all, command_line };
 enum class Group { lock, waiting, command, server, output };
 
 /// nullopt when text is good; else what is wrong with it and what to write instead.
@@ -58,6 +59,7 @@ struct OptionRow {
   std::string_view help{};
   std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
   std::string_view environment{};
+  Sources sources = Sources::all;  ///< command_line: no file can set it
   std::string_view excludes{};  ///< mutual
   long min = 0;                 ///< durations in ms, numbers
   long max = 0;                 ///< numbers
@@ -71,6 +73,9 @@ const VerbRow* find_verb(std::string_view name);
 const OptionRow* find_option(std::string_view long_name);
 
 std::string_view group_title(Group group);
+
+/// Whether text turns a flag off. False for what is no flag.
+bool is_off(const OptionRow& row, std::string_view text);
 
 /// Reads text as the row's kind demands, and puts it where the row says.
 Complaint set_value(const OptionRow& row, commands::Options& options, std::string_view text);

@@ -16,6 +16,7 @@ unsigned long bit(const OptionRow& row) { return 1UL << static_cast<unsigned>(&r
 
 Result<void> Settings::set(const OptionRow& row, std::string_view text, std::string_view source, ErrorCode code) {
   set_ |= bit(row);
+  if (is_off(row, text)) off_ |= bit(row);
   const auto complaint = set_value(row, options_, text);
   if (!complaint) return {};
   return fail(code, "--" + std::string(row.name) + ": " + *complaint +
@@ -27,7 +28,7 @@ bool Settings::is_set(const OptionRow& row) const { return (set_ & bit(row)) != 
 bool Settings::is_settled(const OptionRow& row) const {
   if (is_set(row)) return true;
   const auto* other = row.excludes.empty() ? nullptr : find_option(row.excludes);
-  return other != nullptr && is_set(*other);
+  return other != nullptr && is_set(*other) && (off_ & bit(*other)) == 0;
 }
 
 Result<void> Settings::read_environment(const VerbRow& verb) {

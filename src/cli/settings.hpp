@@ -19,7 +19,7 @@ class Settings {
   base::Result<void> set(const OptionRow& row, std::string_view text, std::string_view source, base::ErrorCode code);
 
   bool is_set(const OptionRow& row) const;
-  /// Whether it is set, or what excludes it is.
+  /// Whether it is set, or what excludes it is (and not to false).
   bool is_settled(const OptionRow& row) const;
 
   /// From the variables of the verb's options. An empty one counts as none, but for RLOCK_PREFIX, which means
@@ -34,6 +34,7 @@ class Settings {
  private:
   commands::Options& options_;
   unsigned long set_ = 0;  ///< a bit a row
+  unsigned long off_ = 0;  ///< the flags that are set to false
 };
 
 }  // namespace rlock::cli

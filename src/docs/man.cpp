@@ -138,6 +138,12 @@ Print the version, without a verb.
 Option names without dashes, a line each, at the top for every verb or in a section
 .Li [VERB] :
 .Li ttl = 1m .
+A value with spaces, commas or # stands in quotes.
+Behind a # outside quotes is a comment.
+.Fl \-config
+and
+.Fl \-force
+can stand on the command line alone.
 .Bl -tag -width Ds
 .It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
 The user's.
