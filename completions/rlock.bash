@@ -1,21 +1,50 @@
 # Written by rlock-docs from src/cli/option_table.cpp. Do not edit.
 # shellcheck shell=bash
 _rlock() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb="" i word
+  local words=() starts=() current previous verb="" i
   COMPREPLY=()
+  _rlock_words
   # The words of rlock itself: past options and their values to the verb, then to KEY.
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=${COMP_WORDS[i]}
-    case $word in
+  for ((i = 1; i < ${#words[@]} - 1; i++)); do
+    case ${words[i]} in
       -t|--ttl|-w|--wait|-E|--conflict-exit-code|--signal|-k|--kill-after|--on-lost|--server|--prefix|--password-file|--connect-timeout|--config) ((i++)) ;;
       --) [[ $verb != run ]] || { _rlock_command $((i + 1)); return; } ;;
       -*) ;;
       *)
-        [[ -n $verb ]] || { verb=$word; continue; }
+        [[ -n $verb ]] || { verb=${words[i]}; continue; }
         [[ $verb != run ]] || { _rlock_command $((i + 1)); return; }
         ;;
     esac
   done
+  current=${words[-1]} previous=${words[-2]-}
+  if [[ $current == --*=* ]]; then
+    previous=${current%%=*} current=${current#*=}
+  fi
+  _rlock_complete
+  # Of the current word bash replaces only what stands behind the last : or =.
+  local prefix=${current%"${current##*["$COMP_WORDBREAKS"]}"}
+  [[ -z $prefix ]] || COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+}
+
+# Sets words to those of the line up to the cursor, and starts to where each begins in COMP_WORDS: bash splits words at
+# : and = too, and so a URL into pieces. Pieces of one word have no blank between them in COMP_LINE.
+_rlock_words() {
+  local i piece rest=$COMP_LINE blanks
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    piece=${COMP_WORDS[i]}
+    blanks=${rest%%[![:blank:]]*}
+    rest=${rest#"$blanks"}
+    if [[ $i -gt 0 && -z $blanks ]]; then
+      words[-1]+=$piece
+    else
+      words+=("$piece") starts+=("$i")
+    fi
+    rest=${rest#"$piece"}
+  done
+}
+
+# _rlock_complete: what fits current, behind previous.
+_rlock_complete() {
   case $previous in
     --password-file|--config)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
@@ -44,16 +73,16 @@ _rlock() {
   esac
 }
 
-# _rlock_command INDEX: COMMAND stands there, and completes as it would alone.
+# _rlock_command INDEX: COMMAND stands there among words, and completes as it would alone.
 _rlock_command() {
-  local at=$1
-  [[ ${COMP_WORDS[at]-} != -- ]] || ((at++))
-  if declare -F _command_offset >/dev/null && ((at < COMP_CWORD)); then
-    _command_offset "$at"
-  elif ((at == COMP_CWORD)); then
-    mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+  local at=$1 last=$((${#words[@]} - 1))
+  [[ ${words[at]-} != -- ]] || ((at++))
+  if declare -F _command_offset >/dev/null && ((at < last)); then
+    _command_offset "${starts[at]}"
+  elif ((at == last)); then
+    mapfile -t COMPREPLY < <(compgen -c -- "${words[last]}")
   else
-    mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+    mapfile -t COMPREPLY < <(compgen -f -- "${words[last]}")
   fi
 }
 

@@ -71,10 +71,36 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
   done
 }
 
-# in_bash WORD...: what bash offers for the last one.
+# in_bash LINE: the line that bash on a terminal makes of it, with all that it offers for the last word.
 in_bash() {
-  bash -c 'source "$0/completions/rlock.bash"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _rlock
-    printf "%s\n" "${COMPREPLY[@]}"' "$root" rlock "$@"
+  cat >bashrc <<-'END'
+	source "$ROOT/completions/rlock.bash"
+	save() { printf '%s\n' "$READLINE_LINE" >line; }
+	bind -x '"\C-]": save'
+	bind '"\C-t": insert-completions'
+	PS1='go> '
+	END
+  cat >drive.exp <<-'END'
+	log_user 0
+	set timeout 30
+	spawn -noecho bash --noprofile --rcfile bashrc -i
+	expect "go> "
+	send -- "[lindex $argv 0]\x14\x1d\x15exit\r"
+	expect eof
+	END
+  rm -f line
+  ROOT=$root HOME=$PWD TERM=dumb command expect drive.exp "$1" >/dev/null
+  sed 's/ *$//' line
+}
+
+# bash_makes LINE OF: bash makes this line of that.
+bash_makes() {
+  local got
+  got=$(in_bash "$2")
+  [ "$got" = "$1" ] || {
+    echo "bash makes of $2: $got, not $1"
+    return 1
+  }
 }
 
 # offers SHELL EXPECTED WORD...: these, in any order.
@@ -93,20 +119,35 @@ offers() {
   bash --norc -n "$root/completions/rlock.bash"
   shellcheck -s bash "$root/completions/rlock.bash"
   touch some.conf
-  offers bash 'acquire help release renew run status' ''
-  offers bash 'release renew' re
-  offers bash '--server' --ser
-  offers bash '--ttl' run --tt
-  offers bash '--wait' --server redis://x acquire --w
-  offers bash '' renew --wai
-  offers bash 'kill warn' run --on-lost ''
-  offers bash 'some.conf' run --config some
-  offers bash '' run --ttl ''
-  offers bash 'run' help ru
-  offers bash 'some.conf' run -t 5s "$key" cat some
-  offers bash 'some.conf' run "$key" -- cat some
-  [[ $(in_bash run "$key" pri) == *printf* ]]
-  offers bash '' run "$key" cat --tt
+  bash_makes 'rlock acquire help release renew run status' 'rlock '
+  bash_makes 'rlock release renew' 'rlock re'
+  bash_makes 'rlock --server' 'rlock --ser'
+  bash_makes 'rlock run --ttl' 'rlock run --tt'
+  bash_makes 'rlock renew --wai' 'rlock renew --wai'
+  bash_makes 'rlock run --on-lost kill warn' 'rlock run --on-lost '
+  bash_makes 'rlock run --config some.conf' 'rlock run --config some'
+  bash_makes 'rlock run --ttl' 'rlock run --ttl '
+  bash_makes 'rlock help run' 'rlock help ru'
+  bash_makes 'rlock run -t 5s k cat some.conf' 'rlock run -t 5s k cat some'
+  bash_makes 'rlock run k -- cat some.conf' 'rlock run k -- cat some'
+  [[ $(in_bash 'rlock run k pri') == *' printf'* ]]
+  bash_makes 'rlock run k cat --tt' 'rlock run k cat --tt'
+}
+
+@test "bash completes behind words with : and =, which it splits" {
+  touch some.conf a:some.conf
+  bash_makes 'rlock --server redis://:p@h:6379/1 run' 'rlock --server redis://:p@h:6379/1 ru'
+  bash_makes 'rlock run --server redis://h:6379 --nonblock' 'rlock run --server redis://h:6379 --non'
+  bash_makes 'rlock run --server=redis://h:6379 --nonblock' 'rlock run --server=redis://h:6379 --non'
+  bash_makes 'rlock run --wait=5s --nonblock' 'rlock run --wait=5s --non'
+  bash_makes 'rlock run app:deploy printf' 'rlock run app:deploy printf'
+  bash_makes 'rlock run app:deploy cat some.conf' 'rlock run app:deploy cat some'
+  bash_makes 'rlock run --on-lost=kill warn' 'rlock run --on-lost='
+  bash_makes 'rlock run --on-lost=warn' 'rlock run --on-lost=w'
+  bash_makes 'rlock run --config=some.conf' 'rlock run --config=so'
+  bash_makes 'rlock run --config=a:some.conf' 'rlock run --config=a:so'
+  bash_makes 'rlock run --config a:some.conf' 'rlock run --config a:so'
+  bash_makes 'true; RLOCK_TTL=5s rlock --prefix a: acquire' 'true; RLOCK_TTL=5s rlock --prefix a: acq'
 }
 
 in_fish() {

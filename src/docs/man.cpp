@@ -140,10 +140,10 @@ Option names without dashes, a line each, at the top for every verb or in a sect
 .Li ttl = 1m .
 A value with spaces, commas or # stands in quotes.
 Behind a # outside quotes is a comment.
+A file cannot set
 .Fl \-config
-and
-.Fl \-force
-can stand on the command line alone.
+or
+.Fl \-force .
 .Bl -tag -width Ds
 .It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
 The user's.
