@@ -31,6 +31,8 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
 
+inline std::unexpected<Error> interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
+
 /// fail() with the text of errno behind the message.
 std::unexpected<Error> fail_errno(ErrorCode code, std::string message);
 

@@ -34,8 +34,6 @@ class Backoff {
 inline Backoff holders_backoff() { return {Duration(0), Duration(200)}; }
 
 /// The error of a wait that was broken off.
-inline std::unexpected<Error> interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
-
 /// What a try has at the least, however soon the time for all of them is over: cut shorter, it would only hide what the
 /// one before it was told.
 inline constexpr Duration min_try{1'000};

@@ -102,9 +102,7 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
     if (settings.is_settled(*row) && !settings.is_set(*row)) {
       return fail(ErrorCode::usage, name + " and --" + std::string(row->excludes) + " exclude each other");
     }
-    if (auto set = settings.set(*row, option->results().back(), "", ErrorCode::usage); !set) {
-      return std::unexpected(set.error());
-    }
+    RLOCK_TRY(settings.set(*row, option->results().back(), "", ErrorCode::usage));
   }
   if (until == Until::end && words.size() > max_words && !parsed.wants_help) {
     return fail(ErrorCode::usage, "'" + words[max_words] + "' is one word too many");

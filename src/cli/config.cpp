@@ -159,7 +159,7 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   // The user's file first: what an earlier one has set, a later one leaves alone.
   for (const auto& path : {own, std::string("/etc/rlock.conf")}) {
     if (path.empty() || ::access(path.c_str(), F_OK) != 0) continue;
-    if (auto read = read_file(settings, verb, path); !read) return read;
+    RLOCK_TRY(read_file(settings, verb, path));
   }
   return {};
 }

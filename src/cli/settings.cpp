@@ -38,7 +38,7 @@ Result<void> Settings::read_environment(const VerbRow& verb) {
     const char* text = std::getenv(row.environment.data());
     if (text == nullptr || (*text == '\0' && row.name != "prefix")) continue;
     const auto source = std::string(row.environment) + " in the environment";
-    if (auto done = set(row, text, source, ErrorCode::usage); !done) return done;
+    RLOCK_TRY(set(row, text, source, ErrorCode::usage));
   }
   return {};
 }

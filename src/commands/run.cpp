@@ -135,20 +135,18 @@ class Run {
   }
 
   Result<std::optional<HeldLease>> acquire(std::optional<base::Duration> wait) {
-    auto token = base::random_token();
-    if (!token) return std::unexpected(token.error());
+    request_.token = RLOCK_TRY(base::random_token());
     std::string command;
     if (options_.show_command) {
       for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
     }
-    request_.token = *token;
     request_.who = lock::Who::describe(::getpid(), command);
     lock::Acquisition acquisition(*backend_, request_, terms_, signals_);
-    auto lease = acquisition.acquire(wait);
+    auto acquired = acquisition.acquire(wait);
     met_ = acquisition.met();
-    if (!lease) return std::unexpected(lease.error());
-    if (!*lease) return std::nullopt;
-    return HeldLease{std::move(**lease), Origin::acquired};
+    auto lease = RLOCK_TRY(std::move(acquired));
+    if (!lease) return std::nullopt;
+    return HeldLease{std::move(*lease), Origin::acquired};
   }
 
   int run_under(const HeldLease& held) {

@@ -56,9 +56,7 @@ Result<redis::Address> server_address(const Options& options) {
   auto address = options.servers.empty() ? redis::Address{} : redis::Address::parse(options.servers.front());
   if (!address) return fail(address.error().code, "--server: the URL " + address.error().message);
   if (!address->password && !options.password_file.empty()) {
-    auto password = read_password_file(options.password_file);
-    if (!password) return std::unexpected(password.error());
-    address->password = std::move(*password);
+    address->password = RLOCK_TRY(read_password_file(options.password_file));
   }
   if (const char* secret = std::getenv("REDISCLI_AUTH");
       !address->password && !address->is_local && secret != nullptr && *secret != '\0') {

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <cstring>
 
 #include "base/fd.hpp"
+#include "redis/socket.hpp"
 
 namespace rlock::local {
 namespace {
@@ -85,10 +85,8 @@ enum class Answer { yes, nobody, unclear };
 Answer probe(const std::string& socket) {
   base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return Answer::unclear;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  socket.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return Answer::yes;
+  const auto address = redis::unix_address(socket);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0) return Answer::yes;
   return errno == ENOENT || errno == ECONNREFUSED ? Answer::nobody : Answer::unclear;
 }
 
@@ -207,7 +205,7 @@ Result<void> start_local_server(const std::string& socket, base::Poller& poller)
       return fail(ErrorCode::unreachable, "local: the server does not stay up; see server.log beside " + socket);
     }
     if (poller.wait({}, base::BootClock::now() + std::chrono::milliseconds(5)) == base::Readiness::interrupted) {
-      return fail(ErrorCode::interrupted, "interrupted");
+      return base::interrupted();
     }
   }
   return {};

@@ -34,8 +34,8 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
   if (lease && *lease) return lease;
   // An outage must not look like busy: who gives up at the end of its own time waits for the server's answer. After an
   // error the server has had its time.
-  const auto left = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
-  if (lease && !left) return std::unexpected(left.error());
+  auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
+  if (lease) RLOCK_TRY(std::move(released));
   return lease;
 }
 

@@ -1,9 +1,9 @@
 #include "lock/protocol.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "base/number.hpp"
 #include "redis/reply.hpp"
 
 namespace rlock::lock {
@@ -193,11 +193,10 @@ Result<Pushed> Protocol::pushed(const Names& names) {
       result.touched |= std::ranges::find(keys, names.lock, &Reply::text) != keys.end();
     } else if (items.size() == 3 && items[0].text == "message") {
       const std::string_view text = items[2].text;
-      std::uint32_t ms = 0;
       result.granted |= text == "g";
       result.queue_lost |= text == "r";
-      if (text.starts_with("h ") && std::from_chars(text.data() + 2, text.data() + text.size(), ms).ec == std::errc{}) {
-        result.look_in = base::Duration(ms);
+      if (text.starts_with("h ")) {
+        if (const auto ms = base::parse_number<std::uint32_t>(text.substr(2))) result.look_in = base::Duration(*ms);
       }
     }
   }
@@ -222,8 +221,7 @@ Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
   result.waiting = items[4].integer;
   const auto& waiters = items[5].items;
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    std::int64_t ticket = 0;
-    std::from_chars(waiters[i].text.data(), waiters[i].text.data() + waiters[i].text.size(), ticket);
+    const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);
     result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
   }
   return result;

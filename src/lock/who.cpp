@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
+
+#include "base/number.hpp"
 
 namespace rlock::lock {
 namespace {
@@ -18,13 +19,6 @@ std::string_view take_word(std::string_view& text) {
   const auto word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
-}
-
-template <class T>
-T number(std::string_view word) {
-  T value{};
-  std::from_chars(word.data(), word.data() + word.size(), value);
-  return value;
 }
 
 std::string one_word(std::string text) {
@@ -57,7 +51,7 @@ std::string Who::encode() const {
 
 Who Who::decode(std::string_view text) {
   Who who;
-  who.pid = number<pid_t>(take_word(text));
+  who.pid = base::parse_number<pid_t>(take_word(text)).value_or(0);
   who.host = take_word(text);
   who.user = take_word(text);
   who.command = text;
@@ -69,8 +63,8 @@ std::optional<Record> Record::decode(std::string_view text) {
   take_word(text);  // how it is woken
   take_word(text);  // when it was last seen
   Record record;
-  record.since_us = number<std::int64_t>(take_word(text));
-  record.fence = number<std::uint64_t>(take_word(text));
+  record.since_us = base::parse_number<std::int64_t>(take_word(text)).value_or(0);
+  record.fence = base::parse_number<std::uint64_t>(take_word(text)).value_or(0);
   record.who = Who::decode(text);
   return record;
 }

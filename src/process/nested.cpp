@@ -103,7 +103,7 @@ base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poll
     const auto now = BootClock::now();
     switch (poller.wait(fds, is_releasing ? std::min(until, now + look_pause) : now)) {
       case base::Readiness::interrupted:
-        return base::fail(base::ErrorCode::interrupted, "interrupted");
+        return base::interrupted();
       case base::Readiness::ready:
         return State::gone;
       case base::Readiness::timed_out:

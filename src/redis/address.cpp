@@ -67,7 +67,7 @@ base::Result<Address> parse_unix(std::string_view rest) {
   Address address;
   address.transport = Transport::unix_socket;
   if (const auto at = rest.find("@/"); at != std::string_view::npos && !rest.starts_with('/')) {
-    if (auto read = read_credentials(rest.substr(0, at), address); !read) return std::unexpected(read.error());
+    RLOCK_TRY(read_credentials(rest.substr(0, at), address));
     rest.remove_prefix(at + 1);
   }
   std::string_view query;
@@ -92,7 +92,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
   // A password may hold an unescaped '@', a host cannot.
   const auto authority = rest.substr(0, rest.find_first_of("/?"));
   if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
-    if (auto read = read_credentials(rest.substr(0, at), address); !read) return std::unexpected(read.error());
+    RLOCK_TRY(read_credentials(rest.substr(0, at), address));
     rest.remove_prefix(at + 1);
   }
   if (const auto slash = rest.find('/'); slash != std::string_view::npos) {

@@ -37,7 +37,7 @@ Result<Connection> Connection::open(std::unique_ptr<Stream> stream, std::string 
     const auto wants = connection.stream_->handshake();
     if (!wants) return base::fail(wants.error().code, connection.name_ + ": " + wants.error().message);
     if (*wants == 0) return connection;
-    if (auto ready = connection.wait_for(*wants, wait); !ready) return std::unexpected(ready.error());
+    RLOCK_TRY(connection.wait_for(*wants, wait));
   }
 }
 
@@ -59,7 +59,7 @@ Result<void> Connection::wait_for(short events, Wait wait) const {
   pollfd ready{fd(), events, 0};
   switch (wait({&ready, 1})) {
     case Readiness::interrupted:
-      return fail(ErrorCode::interrupted, "interrupted");
+      return base::interrupted();
     case Readiness::timed_out:
       return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
     case Readiness::ready:
@@ -81,7 +81,7 @@ Result<void> Connection::send(Wait wait) {
     if (!written) return std::unexpected(lost(written.error()));
     done += written->bytes;
     if (written->bytes > 0) continue;
-    if (auto ready = wait_for(written->wants, wait); !ready) return ready;
+    RLOCK_TRY(wait_for(written->wants, wait));
   }
   unsent_.clear();
   return {};
@@ -113,15 +113,11 @@ Result<Reply> Connection::next(Wait wait) {
   // At first what is there: in a flight the bytes of the next reply came with those of the one before.
   short wants = POLLIN;
   while (true) {
-    auto reply = parse();
-    if (!reply) return std::unexpected(reply.error());
-    if (*reply) return std::move(**reply);
-    if (!stream_->has_buffered()) {
-      if (auto ready = wait_for(wants, wait); !ready) return std::unexpected(ready.error());
-    }
-    const auto received = receive();
-    if (!received) return std::unexpected(received.error());
-    wants = received->bytes > 0 ? static_cast<short>(POLLIN) : received->wants;
+    auto reply = RLOCK_TRY(parse());
+    if (reply) return std::move(*reply);
+    if (!stream_->has_buffered()) RLOCK_TRY(wait_for(wants, wait));
+    const auto received = RLOCK_TRY(receive());
+    wants = received.bytes > 0 ? static_cast<short>(POLLIN) : received.wants;
   }
 }
 
@@ -135,16 +131,14 @@ std::optional<Reply> Connection::last_words() {
 Result<std::vector<Reply>> Connection::drain() {
   std::vector<Reply> replies;
   while (true) {
-    const auto received = receive();
-    if (!received) return std::unexpected(received.error());
+    const auto received = RLOCK_TRY(receive());
     while (true) {
-      auto reply = parse();
-      if (!reply) return std::unexpected(reply.error());
-      if (!*reply) break;
-      replies.push_back(std::move(**reply));
+      auto reply = RLOCK_TRY(parse());
+      if (!reply) break;
+      replies.push_back(std::move(*reply));
     }
     // Whatever else is on its way makes the descriptor readable again.
-    if (received->bytes < read_size && !stream_->has_buffered()) return replies;
+    if (received.bytes < read_size && !stream_->has_buffered()) return replies;
   }
 }
 

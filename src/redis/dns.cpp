@@ -112,7 +112,7 @@ base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::u
   }
   bool is_late = false;
   while (!lookup.is_done() && !is_late) {
-    if (lookup.step(wait) == base::Readiness::interrupted) return fail(ErrorCode::interrupted, "interrupted");
+    if (lookup.step(wait) == base::Readiness::interrupted) return base::interrupted();
     is_late = wait.is_over();
   }
   if (!lookup.addresses().empty()) return std::move(lookup.addresses());

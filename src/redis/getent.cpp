@@ -140,7 +140,7 @@ base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std
     pollfd readable{output.get(), POLLIN, 0};
     switch (wait({&readable, 1})) {
       case base::Readiness::interrupted:
-        return fail(ErrorCode::interrupted, "interrupted");
+        return base::interrupted();
       case base::Readiness::timed_out:
         return fail(ErrorCode::unreachable, "no answer from the resolver for " + host);
       case base::Readiness::ready:

@@ -37,14 +37,14 @@ base::Result<base::Fd> connect_one(const SocketAddress& address, const std::stri
       // The server's backlog is full, as when many connect at once; there is nothing to poll for.
       if (wait.is_over()) return fail(ErrorCode::unreachable, name + ": its backlog is full");
       const auto pause = wait.at_most(base::BootClock::now() + std::chrono::milliseconds(2));
-      if (pause({}) == Readiness::interrupted) return fail(ErrorCode::interrupted, "interrupted");
+      if (pause({}) == Readiness::interrupted) return base::interrupted();
       continue;
     }
     if (errno != EINPROGRESS) return base::fail_errno(ErrorCode::unreachable, "cannot connect to " + name);
     pollfd writable{fd.get(), POLLOUT, 0};
     switch (wait({&writable, 1})) {
       case Readiness::interrupted:
-        return fail(ErrorCode::interrupted, "interrupted");
+        return base::interrupted();
       case Readiness::timed_out:
         return fail(ErrorCode::unreachable, "cannot connect to " + name + ": timed out");
       case Readiness::ready:
