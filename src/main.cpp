@@ -14,8 +14,8 @@ namespace {
 
 using rlock::commands::Options;
 
-// A caller may have closed 0, 1 or 2. A socket of ours must not take their place; what does is closed
-// again on exec, so that the command finds them closed too. It can be used for nothing, as a closed one.
+// A caller may have closed 0, 1 or 2. A socket of ours must not get one of these numbers, so they are opened as a
+// /dev/null that can be used for nothing. It is closed on exec, so that the command finds them closed too.
 void occupy_standard_descriptors() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const int useless = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;

@@ -54,7 +54,7 @@ seconds() { date +%s.%N; }
   kill_server
   touch go
   ended 5 "$job"
-  grep -q "could not give $key back: .*; trying on in the background" said
+  grep -q "could not release $key: .*; still trying in the background" said
   own_server "${keeps[@]}"
   until_true 3 is_free
 }

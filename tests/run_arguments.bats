@@ -51,8 +51,8 @@ awkward=('' ' ' '[1,2]' '[]' '{a: b}' '%' '%s' '\' '\n' '*' '~' '$HOME' '$(id)' 
 @test "behind COMMAND every option is the command's; between KEY and COMMAND an option is in the wrong place" {
   expect 0 rlock run "$key" sh -c 'echo "$@"' -- -t nonsense --wait -E 600 --server nowhere
   [ "$output" = '-t nonsense --wait -E 600 --server nowhere' ]
-  expect_error 64 "'--ttl' stands behind KEY; options go before KEY" rlock run "$key" --ttl 5s touch ran
-  expect_error 64 "'-x' stands behind KEY" rlock run "$key" -x touch ran
+  expect_error 64 "'--ttl' comes after KEY; options go before KEY" rlock run "$key" --ttl 5s touch ran
+  expect_error 64 "'-x' comes after KEY" rlock run "$key" -x touch ran
   [ ! -e ran ]
   expect 127 rlock run "$key" -- --ttl 5s true
   [[ $output == *"cannot execute '--ttl'"* ]]

@@ -45,7 +45,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   until_true 10 is_gone "$rlock"
   ended 79 "$rlock"
   job_is_dead
-  [ "$(cat error)" = "rlock: lost $key: the server says that it is not ours any more; stopping the command" ]
+  [ "$(cat error)" = "rlock: lost $key: the server says that this rlock no longer holds it; stopping the command" ]
   is_free
 }
 
@@ -259,7 +259,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   ended 79 "$rlock"
   job_is_dead
   holds "$(last_beat) < $began + 2.5"
-  grep -q 'its lease ends and --no-renew keeps it so' error
+  grep -q 'its lease ends, and --no-renew forbids to renew it' error
 }
 
 @test "with hardly a descriptor left the command is still stopped in time" {

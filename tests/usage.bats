@@ -91,7 +91,7 @@ verbs=(run acquire renew release status)
   done
 }
 
-@test "a key that would be what rlock keeps beside another lock" {
+@test "a key that rlock needs for its own data" {
   local key wrong='choose another'
   for key in 'q:{x}' 'i:{x}' 'f:{x}' 't:{x}:0123' 'h:{x}' 'l:{x}' 'q::a{b}c'; do
     expect_error 64 "$wrong" rlock run "$key" -- true

@@ -10,7 +10,7 @@
 namespace rlock::base {
 
 /// A descriptor that becomes readable at an Instant. Unlike a poll timeout, which stands still while the
-/// machine is suspended, it is due at once on resume (R13).
+/// machine is suspended, it is due at once on resume (R13 of tests/PROOFS.md).
 class BootTimer {
  public:
   /// -1 before the first set.

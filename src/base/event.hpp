@@ -9,8 +9,8 @@
 
 namespace rlock::base {
 
-/// Wakes whoever polls its descriptor: readable from raise() until clear(), however often it is raised. Both may be
-/// called from any thread, and neither blocks. Without open() it has no descriptor, and raising it does nothing.
+/// Wakes a thread that polls its descriptor: readable from raise() until clear(), however often it is raised. Both may
+/// be called from any thread, and neither blocks. Without open() it has no descriptor, and raise() does nothing.
 class Event {
  public:
   Event() = default;

@@ -29,7 +29,7 @@ struct ExitRow {
   std::string_view when;
 };
 
-/// The table that help and the manual print; the one place where the meanings stand.
+/// The table that --help and the man page print; the only place where the meanings are written.
 inline constexpr std::array exit_table{
     ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it"},
     ExitRow{"0", "success; run: only where COMMAND succeeded under the lock"},
@@ -37,14 +37,14 @@ inline constexpr std::array exit_table{
     ExitRow{"64", "usage"},
     ExitRow{"69", "no server reached, or it cannot serve now; never mistaken for busy"},
     ExitRow{"70", "internal error"},
-    ExitRow{"75", "busy: not obtained in time; --conflict-exit-code changes it"},
+    ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it"},
     ExitRow{"77", "the server refused us: authentication or ACL"},
     ExitRow{"78", "configuration"},
     ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's"},
-    ExitRow{"125", "rlock failed after the lock was taken and before COMMAND ran"},
+    ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran"},
     ExitRow{"126", "COMMAND was found but could not be executed"},
     ExitRow{"127", "COMMAND was not found"},
-    ExitRow{"128+n", "signal n ended rlock while it waited; it has left the queue"},
+    ExitRow{"128+n", "signal n ended rlock while it waited; it no longer stands in the queue"},
 };
 
 /// The status that stands for an error. Interrupted has none of its own: 128 + the signal.

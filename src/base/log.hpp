@@ -13,7 +13,7 @@ enum class LogLevel { error, note, debug };
 void set_log_level(LogLevel level);
 
 /// From here on no line may block: one that standard error does not take at once is dropped. The
-/// thread that enforces a deadline must not wait for whoever reads standard error (R5).
+/// thread that enforces a deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md).
 void log_without_blocking();
 
 void log(LogLevel level, std::string_view message);

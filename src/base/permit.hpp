@@ -8,10 +8,9 @@
 
 namespace rlock::base {
 
-/// The right to run, for as long as the lease is sure to last. The renewal thread extends or revokes it;
-/// the supervisor and the guard process, which know nothing of locks, enforce it. It lives in memory
-/// shared with the guard, so that the guard learns every new end without being woken, and so that
-/// nothing is left to be sent when rlock dies.
+/// The right of the command to run, for as long as the lease is sure to last. The renewal thread extends or revokes it;
+/// the supervisor and the guard process, which know nothing of locks, enforce it. It lives in memory shared with the
+/// guard, so that the guard sees each new end without being woken, and nothing has to be sent when rlock dies.
 ///
 ///     now ............ stop_at ......... kill_at ......... until
 ///          run          |  TERM, grace   |  KILL, reap      |  the server may give the lock away
@@ -20,9 +19,9 @@ class Permit {
   /// Why it ended before its time, the milder ones first.
   enum class Loss {
     none,
-    enforced,  ///< the guard had to act: it is over whatever rlock finds when it goes on
-    gone,      ///< the lock is not ours any more
-    taken,     ///< and somebody else has it, who may be running: no grace for the command
+    enforced,  ///< the guard had to act: rlock, when it goes on, must treat the lock as lost
+    gone,      ///< we do not hold the lock any more
+    taken,     ///< another holder has it and may be running: no grace for the command
   };
 
   /// grace: between TERM and KILL. kill_time: what killing and reaping may take.
@@ -59,7 +58,7 @@ class Permit {
     std::atomic<Instant::rep> until;
     std::atomic<Loss> loss;
     std::atomic<bool> over;
-    // A lock inside an atomic would be a lock of each process for itself.
+    // An atomic that uses a mutex would not work between two processes.
     static_assert(decltype(until)::is_always_lock_free && decltype(loss)::is_always_lock_free &&
                   decltype(over)::is_always_lock_free);
   };

@@ -11,8 +11,8 @@ namespace rlock::base {
 
 enum class Readiness { ready, timed_out, interrupted };
 
-/// How a thread waits for descriptors: the one thing that may break off a network wait early. The main
-/// thread's is broken by signals, the renewal thread's by the wish to stop it, the guard's by nothing.
+/// How a thread waits for descriptors, and what may interrupt it: signals in the main thread, stop() in the renewal
+/// thread, nothing in the guard.
 class Poller {
  public:
   virtual ~Poller() = default;
@@ -28,8 +28,7 @@ class PlainPoller final : public Poller {
   Readiness wait(std::span<pollfd> fds, Instant until) override;
 };
 
-/// Waits as `inner` does, but is broken off only half a second after `inner` was: what it takes to undo something, by
-/// one who was told to go.
+/// Waits as `inner` does, but is interrupted half a second later than `inner`: time to release after a signal.
 class GracePoller final : public Poller {
  public:
   explicit GracePoller(Poller& inner) : inner_(inner) {}

@@ -33,9 +33,8 @@ class Backoff {
 /// For holders, who are few: they are back before those who wait for them.
 inline Backoff holders_backoff() { return {Duration(0), Duration(200)}; }
 
-/// The error of a wait that was broken off.
-/// What a try has at the least, however soon the time for all of them is over: cut shorter, it would only hide what the
-/// one before it was told.
+/// The error of a wait that was broken off. How long a try may take at least, even if the time for all tries ends
+/// sooner: a shorter one would only time out and hide the error of the try before it.
 inline constexpr Duration min_try{1'000};
 
 /// Asks until the answer is anything but an error that may pass; no try but the first begins at `until` or later. ask

@@ -5,7 +5,7 @@
 
 namespace rlock::base {
 
-/// Text that came from elsewhere, made safe to print on a terminal (R24): printable characters stay,
+/// Text that came from elsewhere, made safe to print on a terminal (R24 of tests/PROOFS.md): printable characters stay,
 /// UTF-8 ones too; control bytes, broken UTF-8, and the code points that hide or turn text around
 /// stand as `\xNN`, a byte at a time.
 std::string printable(std::string_view text);

@@ -18,8 +18,8 @@ bool is_of(const OptionRow& row, unsigned verbs) { return (row.verbs & verbs) ==
 
 bool is_option(std::string_view argument) { return argument.size() > 1 && argument.front() == '-'; }
 
-// Whether some argument names the option, as --name, --name=VALUE, -n or in a cluster of letters. What belongs to
-// COMMAND may name too much, which does no harm.
+// Whether some argument names the option, as --name, --name=VALUE, -n or in a group of letters. An argument of COMMAND
+// may match too, which does no harm.
 bool is_named(const OptionRow& row, std::span<const std::string> arguments) {
   return std::ranges::any_of(arguments, [&](std::string_view argument) {
     if (!is_option(argument)) return false;
@@ -38,7 +38,7 @@ std::unexpected<base::Error> unknown(const std::string& option, unsigned verbs, 
     for (const auto& verb : verb_table()) {
       if ((verb.bit & elsewhere->verbs) != 0) others += (others.empty() ? "" : ", ") + std::string(verb.name);
     }
-    return fail(ErrorCode::usage, message + "; it is one of " + others);
+    return fail(ErrorCode::usage, message + "; it is an option of " + others);
   }
   std::vector<std::string_view> names;
   for (const auto& row : option_table()) {
@@ -105,7 +105,7 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
     RLOCK_TRY(settings.set(*row, option->results().back(), "", ErrorCode::usage));
   }
   if (until == Until::end && words.size() > max_words && !parsed.wants_help) {
-    return fail(ErrorCode::usage, "'" + words[max_words] + "' is one word too many");
+    return fail(ErrorCode::usage, "'" + words[max_words] + "' is an argument too many");
   }
   return parsed;
 }

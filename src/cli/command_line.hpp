@@ -16,8 +16,8 @@ struct Parsed {
   bool has_mark = false;  ///< a -- stood before the words, or among those of parse_all
 };
 
-/// Reads options of these verbs from arguments into settings. CLI11 is told of those alone that the arguments name:
-/// telling it of all takes longer than taking a lock (tests/bench).
+/// Reads options of these verbs from arguments into settings. CLI11 is told only of the options that the arguments
+/// name: telling it of all takes longer than acquiring a lock (tests/bench).
 ///
 /// Up to the first word: what follows it is not looked at, and comes back byte for byte.
 base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::string_view whose,

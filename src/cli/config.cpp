@@ -138,7 +138,7 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::is
                                 const std::string& path) {
   try {
     auto lines = RLOCK_TRY(read_lines(stream, path));
-    // What is set stays set, so the sections come before the lines above them.
+    // An option that is set stays set, so sections are read before the lines above them.
     std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
     File file(settings, verb);
     for (const auto& line : lines) RLOCK_TRY(file.apply(line));
@@ -156,7 +156,7 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   } else if (const char* user = std::getenv("HOME"); user != nullptr && *user != '\0') {
     own = std::string(user) + "/.config/rlock.conf";
   }
-  // The user's file first: what an earlier one has set, a later one leaves alone.
+  // The user's file first: an option that it has set is not changed by the machine's file.
   for (const auto& path : {own, std::string("/etc/rlock.conf")}) {
     if (path.empty() || ::access(path.c_str(), F_OK) != 0) continue;
     RLOCK_TRY(read_file(settings, verb, path));

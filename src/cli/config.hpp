@@ -9,10 +9,11 @@
 namespace rlock::cli {
 
 /// Sets what neither the command line nor the environment has set, from --config FILE or else from
-/// $XDG_CONFIG_HOME/rlock.conf (~/.config/rlock.conf) and, below it, /etc/rlock.conf: CLI11's own format,
-/// long option names without dashes, at the top for every verb or in a section [VERB]. At the top, options of other
-/// verbs are passed over. What a file cannot set, what its section's verb does not have, what is set twice or beside
-/// what excludes it, and values that the command line would not take fail (configuration) and name the line.
+/// $XDG_CONFIG_HOME/rlock.conf (~/.config/rlock.conf) and, below it, /etc/rlock.conf: CLI11's own format, long option
+/// names without dashes, at the top for every verb or in a section [VERB]. At the top, options of other verbs are
+/// ignored. Fails with configuration, and names the line, if an option is unknown, is not one that a file can set, is
+/// not one of the section's verb, is set twice or together with one that it excludes, or has a value that the command
+/// line would not accept.
 base::Result<void> read_configuration(Settings& settings, const VerbRow& verb);
 
 /// The same from one file, already open; `path` stands in messages.

@@ -60,13 +60,13 @@ constexpr VerbRow verbs[]{
      "Hold KEY while COMMAND runs",
      commands::run,
      {{{"rlock run nightly-backup -- ./backup.sh", "Wait for the lock as long as it takes, then run."},
-       {"rlock run -n -E 0 report -- ./report.sh", "Leave it out this time where somebody is at it; that is fine."},
+       {"rlock run -n -E 0 report -- ./report.sh", "Skip this run when another one is going on, and exit 0."},
        {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."}}}},
     {acquire,
      "acquire",
      "KEY",
      Words::key,
-     "Take KEY, print its token",
+     "Acquire KEY, print its token",
      commands::acquire,
      {{{"eval \"$(rlock acquire --export deploy)\" && ./deploy.sh && rlock release",
         "A script that is more than one command."}}}},
@@ -81,10 +81,10 @@ constexpr VerbRow verbs[]{
      "release",
      "[KEY [TOKEN]]",
      Words::key_token,
-     "Give KEY back",
+     "Release KEY",
      commands::release,
-     {{{"rlock release deploy \"$RLOCK_TOKEN\"", "Give back what acquire took."},
-       {"rlock release --force deploy", "Take it from whoever holds it."}}}},
+     {{{"rlock release deploy \"$RLOCK_TOKEN\"", "Release what acquire got."},
+       {"rlock release --force deploy", "Release it, whoever holds it."}}}},
     {status,
      "status",
      "[KEY]",
@@ -114,7 +114,7 @@ constexpr OptionRow options[]{
      .verbs = release,
      .group = Group::lock,
      .target = &Options::force,
-     .help = "Release it whoever holds it, and say whom",
+     .help = "Release it, whoever holds it, and say who that was",
      .sources = Sources::command_line},
     {.name = "wait",
      .letter = 'w',
@@ -149,7 +149,7 @@ constexpr OptionRow options[]{
      .verbs = run,
      .group = Group::command,
      .target = set_signal,
-     .help = "What asks COMMAND to end when the lease is lost",
+     .help = "The signal that asks COMMAND to end when the lock is lost",
      .default_text = "TERM"},
     {.name = "kill-after",
      .letter = 'k',
@@ -188,7 +188,8 @@ constexpr OptionRow options[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "Where the lock lives: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or local for a "
+     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or "
+             "local for a "
              "private server of this machine; without it redis://127.0.0.1:6379",
      .environment = "RLOCK_SERVER"},
     {.name = "prefix",
@@ -196,7 +197,7 @@ constexpr OptionRow options[]{
      .value = "P",
      .group = Group::server,
      .target = &Options::prefix,
-     .help = "Put before KEY on the server; '' locks the very key of another library",
+     .help = "Put before KEY on the server; with '' the key is that of other libraries",
      .default_text = "rlock:",
      .environment = "RLOCK_PREFIX"},
     {.name = "password-file",
@@ -211,7 +212,7 @@ constexpr OptionRow options[]{
      .value = "D",
      .group = Group::server,
      .target = &Options::connect_timeout,
-     .help = "How long a server may take to answer, or to come back where it is away",
+     .help = "How long to wait for a server that does not answer or is down",
      .default_text = "5s",
      .min = 1},
     {.name = "config",
@@ -333,7 +334,7 @@ bool is_off(const OptionRow& row, std::string_view text) {
 Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {
   if (row.kind == Kind::flag) {
     const auto flag = parse_flag(text);
-    if (!flag) return quoted(text) + " is neither true nor false";
+    if (!flag) return quoted(text) + " is not true or false";
     text = *flag ? "true" : "false";
   }
   if (row.kind == Kind::choice && !is_choice(row.value, text)) {

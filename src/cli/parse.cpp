@@ -56,7 +56,7 @@ std::unexpected<base::Error> unknown_verb(const std::string& word) {
   return fail(ErrorCode::usage, message + "; see rlock --help");
 }
 
-// Stands for the format until the options are parsed, and where that fails. A mistyped one counts too.
+// Tells the format before the options are parsed, and if parsing fails. A mistyped --export counts too.
 bool wants_export(std::span<const std::string> own_words) {
   constexpr std::array<std::string_view, 1> name{"export"};
   return std::ranges::any_of(own_words, [&](std::string word) {
@@ -93,7 +93,7 @@ Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
   if (command != words.end() && *command == "--") {
     ++command;
   } else if (command != words.end() && command->size() > 1 && command->starts_with('-')) {
-    return fail(ErrorCode::usage, "'" + *command + "' stands behind KEY; options go before KEY, a COMMAND behind --");
+    return fail(ErrorCode::usage, "'" + *command + "' comes after KEY; options go before KEY, and COMMAND after --");
   }
   options.command.assign(std::move_iterator(command), std::move_iterator(words.end()));
   if (options.command.empty()) {

@@ -7,7 +7,7 @@
 
 namespace rlock::cli {
 
-/// Nothing is left to do: help was printed, or an error was said.
+/// Nothing is left to do: help or an error was printed.
 struct Finished {
   int exit_status;
 };

@@ -9,7 +9,7 @@
 namespace rlock::cli {
 
 /// The options as they come together: the command line first, then the environment, then the files, then the defaults.
-/// What one of these has set, those behind it leave alone; so they do with what it excludes.
+/// A value that one of these has set is not changed by a later one, nor is an option that it excludes.
 class Settings {
  public:
   explicit Settings(commands::Options& options) : options_(options) {}

@@ -42,7 +42,7 @@ int acquire(const Options& options) {
   if (!token) return report(token.error(), options);
 
   process::Signals signals;
-  // The lock belongs to the script that called: this process ends now.
+  // The holder is the script that called rlock; this process ends now.
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), "")};
   const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
@@ -51,14 +51,14 @@ int acquire(const Options& options) {
   if (!*lease) return report_busy(options, acquisition.met());
   if (print(text_of(options, **lease))) return base::exit_success;
 
-  // A token that nobody has read cannot be released by anybody.
+  // Nobody has read the token, so nobody could release the lock.
   const auto why = std::strerror(errno);
   base::GracePoller grace_poller(signals);
   const auto limit = base::BootClock::now() + options.connect_timeout;
   (void)base::until_served(limit, grace_poller, [&](base::Instant until) {
     return backend->release(request, lock::Force::no, {until, grace_poller});
   });
-  base::log_error(std::string("cannot write the token: ") + why + "; gave the lock back");
+  base::log_error(std::string("cannot write the token: ") + why + "; released the lock");
   return base::exit_internal;
 }
 

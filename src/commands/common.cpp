@@ -67,7 +67,8 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met) {
 }
 
 std::string how_to_end(const std::string& key) {
-  return "it stays until its holder gives it back, or somebody says rlock release --force " + base::shell_quoted(key);
+  return "it stays held until its holder releases it, or someone runs: rlock release --force " +
+         base::shell_quoted(key);
 }
 
 bool print(std::string_view text) {

@@ -15,12 +15,12 @@ std::optional<base::Duration> patience(const Options& options);
 /// TOKEN of renew and release: the argument, standard input for "-", or RLOCK_TOKEN.
 base::Result<std::string> read_token(const Options& options);
 
-/// Says an error, with what to do where no server was configured and none answered. Returns its exit
-/// status: 128 + n where signal n interrupted.
+/// Prints an error, with advice when no server was configured and none answered. Returns its exit status: 128 + n when
+/// signal n interrupted.
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
 
-/// Says who is in the way, where that is known; with -E 0, where busy is fine, only under -v. Returns the exit status
-/// for busy.
+/// Says who holds the lock, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
+/// busy.
 int report_busy(const Options& options, const std::optional<lock::Busy>& met);
 
 /// What to do about a lock whose lease has no end.

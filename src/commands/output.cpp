@@ -16,10 +16,10 @@ using json = nlohmann::ordered_json;
 constexpr std::int64_t us_per_ms = 1'000;
 constexpr std::int64_t us_per_s = 1'000'000;
 
-// Of what status prints. Fields may be added; where one goes or changes its meaning, this grows.
+// The version of the JSON of status. It grows when a field is removed or changes its meaning, not when one is added.
 constexpr int json_version = 1;
 
-// ASCII only, whatever the bytes are: it may be shown on a terminal (R24).
+// ASCII only, whatever the bytes are: it may be shown on a terminal (R24 of tests/PROOFS.md).
 std::string dump(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace) + "\n"; }
 
 std::string utc(std::int64_t us) {
@@ -30,7 +30,7 @@ std::string utc(std::int64_t us) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-// Both come from other hosts: any difference of theirs must have a value, hence without a sign.
+// Both values come from other hosts and may be anything: unsigned, so that their difference cannot overflow.
 std::int64_t age_ms(const lock::Inspection& lock, std::int64_t since_us) {
   if (since_us >= lock.now_us) return 0;
   const auto us = static_cast<std::uint64_t>(lock.now_us) - static_cast<std::uint64_t>(since_us);

@@ -8,7 +8,7 @@
 
 namespace rlock::commands {
 
-/// A lock as status shows it.
+/// A lock in the list that status prints.
 struct ListedLock {
   std::string key;
   lock::Inspection lock;

@@ -31,20 +31,20 @@ using base::Result;
 
 namespace {
 
-// How long a release may hold up our caller once the command has ended; from then on the guard goes on with it.
+// How long a release may delay the end of rlock once the command has ended; after that the guard goes on trying.
 constexpr base::Duration release_limit = 2s;
-// One try of it, and of the guard's: time is left for another on a fresh connection, and after a death the lock shall
-// be free within a second.
+// How long one try may take, here and in the guard: short enough for a second try on a new connection, and for a lock
+// that is free within a second after rlock was killed.
 constexpr base::Duration release_try = 900ms;
 
 enum class Origin { acquired, reentered };
 
-/// The lease to run under, and whether it is ours to give back.
+/// The lease that the command runs under. An acquired one is released at the end; a re-entered one is not.
 struct HeldLease {
   lock::Lease lease;
   Origin origin = Origin::acquired;
-  std::optional<process::OuterRun> outer = std::nullopt;  ///< which renews and releases it
-  std::string nested = "";  ///< what tells apart those below us from all others who have the token: RLOCK_NESTED
+  std::optional<process::OuterRun> outer = std::nullopt;  ///< the run that renews and releases a re-entered lease
+  std::string nested = "";                                ///< RLOCK_NESTED: marks the processes of this nested run
 };
 
 // The command may run elsewhere.
@@ -72,9 +72,10 @@ class Run {
   }
 
  private:
-  // Where a holder of this very key started us, we run inside its lease. The server is asked: what stands
-  // in the environment may be long over, or be of another server. Where that holder is a run above us, the lock is in
-  // its hands: it waits for us, and ends us when the lock is lost. Where it is a shell that called acquire, we renew.
+  // Re-entry: when the environment names a holder of this key, the command runs under that holder's lease. The server
+  // is asked first, because the environment may be out of date or come from another server. If the holder is a run
+  // above this one, it renews, waits for this run to end, and stops it when the lock is lost. If the holder is a shell
+  // that called acquire, this run renews.
   Result<std::optional<HeldLease>> reenter() {
     const char* key = std::getenv("RLOCK_KEY");
     const char* token = std::getenv("RLOCK_TOKEN");
@@ -92,7 +93,7 @@ class Run {
     if (held.outer) {
       const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
       if (state != process::OuterRun::State::holds) return std::nullopt;
-      backend_ = open();  // what is connected would only keep a place on the server
+      backend_ = open();  // an idle connection would only use up one of the server's
     } else {
       const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
         return backend_->renew(request_, lock::Watch::no, {until, signals_});
@@ -104,7 +105,7 @@ class Run {
     return held;
   }
 
-  // How long to wait for the outer run to have released, before we queue.
+  // Until when to wait for an outer run that is releasing, before this one queues.
   base::Instant last_look() const {
     const auto wait = patience(options_);
     return wait ? base::BootClock::now() + std::max<base::Duration>(*wait, 1s) : base::never;
@@ -159,7 +160,7 @@ class Run {
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
     terminal_.emplace();
-    // Armed before the last look at the clock: frozen from here on, we are killed before the lease can end.
+    // Armed before the last look at the clock: if rlock is frozen from here on, it is killed before the lease can end.
     std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
@@ -203,9 +204,9 @@ class Run {
     };
     how.continued = [&] { renewal.check_now(); };
     how.ended_early = [&](bool revoked) {
-      const std::string why = held.outer          ? "the run around this one is gone"
-                              : revoked           ? "the server says that it is not ours any more"
-                              : options_.no_renew ? "its lease ends and --no-renew keeps it so"
+      const std::string why = held.outer          ? "the outer run has ended"
+                              : revoked           ? "the server says that this rlock no longer holds it"
+                              : options_.no_renew ? "its lease ends, and --no-renew forbids to renew it"
                                                   : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
       base::log_error("lost " + options_.key + ": " + why +
@@ -240,9 +241,10 @@ class Run {
   process::Orders orders(const HeldLease& held, const base::Permit& permit) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
-    // A token that was there before us marks others than those below us.
+    // A re-entered token is also in the environment of processes that this run did not start.
     orders.marker = held.origin == Origin::acquired ? marker(held) : "RLOCK_NESTED=" + held.nested;
-    // The guard of a nested run is as much at work as the run: where that is killed, it has to kill first.
+    // The guard of a nested run has the name of a nested run too: when that run is killed, the outer run must not
+    // release before the guard has killed the command.
     if (held.origin == Origin::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     orders.orphaned = [&] {
@@ -253,15 +255,16 @@ class Run {
 
   enum class Outcome { released, lost, unknown };
 
-  // Releases, and ends the guard, if there is one. Where the server does not serve, a guard goes on with it in the
-  // background, one that is started now where there was none: the caller need not wait, and neither need the next
-  // holder wait for the lease's end. permit: over by now; without it nobody goes on.
+  // Releases the lock and ends the guard. When the server cannot serve now, a guard (started here if there is none)
+  // goes on trying in the background, so that rlock can end and the next holder need not wait for the end of the lease.
+  // permit: has ended; nullptr: no guard is started.
   Outcome release(const HeldLease& held, base::Permit* permit, std::optional<process::Guard> guard) {
     if (held.origin == Origin::reentered) {
       if (guard) guard->stop();
       return Outcome::unknown;
     }
-    // A signal that came with the command's end shall not keep the lock, nor one that comes now keep us.
+    // A signal that came together with the end of the command must not prevent the release, and one that comes now must
+    // not wait for long.
     base::GracePoller grace_poller(signals_);
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
@@ -274,8 +277,8 @@ class Run {
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
     if (!released) {
-      base::log_note("could not give " + options_.key + " back: " + released.error().message +
-                     (later && guard ? "; trying on in the background" : "") + "; it is free in " +
+      base::log_note("could not release " + options_.key + ": " + released.error().message +
+                     (later && guard ? "; still trying in the background" : "") + "; it is free in " +
                      base::format_duration(terms_.ttl) + " at the latest");
       return Outcome::unknown;
     }
@@ -287,7 +290,7 @@ class Run {
     return open_backend(address_, options_.connect_timeout, redis::Greet::together);
   }
 
-  // In the guard, where nothing of our connection may be used; until the lease ends on the server too.
+  // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit) {
     const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
@@ -297,8 +300,8 @@ class Run {
     });
   }
 
-  // What the command sees: an rlock inside it must meet the same lock, whatever the options were. No password of ours
-  // is among it. Where it came in the URL of a configuration file, the rlock inside reads it there again.
+  // The environment of the command: an rlock inside it must find the same lock, whatever the options were. It holds no
+  // password. If the password came in the URL of a configuration file, the rlock inside reads that file again.
   void set_environment(const lock::Lease& lease) {
     ::setenv("RLOCK_KEY", options_.key.c_str(), 1);
     ::setenv("RLOCK_TOKEN", lease.token.c_str(), 1);

@@ -39,7 +39,7 @@ Result<void> check_key(const std::string& key) {
   if (key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
   if (key.size() > max_key) {
     return fail(ErrorCode::usage,
-                "KEY has " + std::to_string(key.size()) + " bytes; at most " + std::to_string(max_key) + " make a key");
+                "KEY has " + std::to_string(key.size()) + " bytes; the maximum is " + std::to_string(max_key));
   }
   if (base::has_control(key)) return fail(ErrorCode::usage, "KEY has a control character in it; leave it out");
   return {};
@@ -62,7 +62,7 @@ Result<redis::Address> server_address(const Options& options) {
       !address->password && !address->is_local && secret != nullptr && *secret != '\0') {
     address->password = secret;
   }
-  // A user who has no password, or one that the server will ask for: not the default user in any case.
+  // A user without a password is still sent to the server, which must not take us for the default user.
   if (!address->password && !address->user.empty()) address->password = "";
   return address;
 }
@@ -71,7 +71,7 @@ Result<lock::Names> lock_names(const Options& options) {
   RLOCK_TRY(check_key(options.key));
   if (lock::is_side_key(options.prefix + options.key)) {
     return fail(ErrorCode::usage,
-                "KEY " + options.key + " would be the name of what rlock keeps beside another lock; choose another");
+                "KEY " + options.key + " is a name that rlock needs for its own data; choose another");
   }
   return lock::Names(options.prefix + options.key);
 }

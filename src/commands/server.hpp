@@ -17,7 +17,7 @@ base::Result<redis::Address> server_address(const Options& options);
 /// The names on the server of the lock that the options name; fails with usage where KEY cannot name one.
 base::Result<lock::Names> lock_names(const Options& options);
 
-/// What keeps the locks of this server; nothing is connected yet. timeout: for one server to connect or answer.
+/// The backend of this server, not connected yet. timeout: how long the server may take to connect or to answer.
 std::unique_ptr<lock::Backend> open_backend(const redis::Address& address, base::Duration timeout, redis::Greet greet,
                                             local::OnDemand on_demand = local::OnDemand::start);
 

@@ -15,7 +15,7 @@ using State = lock::Inspection::State;
 
 namespace {
 
-// As many as anyone reads; more are counted.
+// How many waiters of a lock are listed; more are only counted.
 constexpr std::int64_t max_waiters = 1'000;
 
 Result<std::vector<ListedLock>> look(const Options& options, base::Wait wait) {
@@ -35,7 +35,7 @@ Result<std::vector<ListedLock>> look(const Options& options, base::Wait wait) {
     std::erase_if(sights, [&](const ListedLock& sight) {
       const auto& lock = sight.lock;
       if (lock.waiting > 0) return false;
-      // It may have gone since it was listed; and without a prefix a string that has no end is somebody's data.
+      // A lock may have gone since it was listed. Without a prefix, a string without a ttl is other data, not a lock.
       return lock.state == State::free || (options.prefix.empty() && lock.state == State::foreign && !lock.ttl_left);
     });
   }
@@ -53,7 +53,7 @@ void tell_of_endless(const std::vector<ListedLock>& sights) {
 
 }  // namespace
 
-// Holds nothing that a signal could leave behind, so any signal may end it wherever it is.
+// Holds no lock, so a signal may end it at any point.
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   base::PlainPoller plain;

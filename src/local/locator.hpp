@@ -11,8 +11,8 @@ namespace rlock::local {
 /// Whether a server that is not there is started.
 enum class OnDemand { start, fail };
 
-/// The private server of this user on this machine. It keeps nothing: once a lock was taken on it (pin), it is not
-/// started again, nor is another one taken for it, since with it its locks are gone.
+/// The private server of this user on this machine. It keeps its locks in memory only: after pin(), it is not started
+/// again and no other server is used in its place, since its locks ended with it.
 class Locator final : public redis::Locator {
  public:
   explicit Locator(OnDemand on_demand) : on_demand_(on_demand) {}

@@ -41,9 +41,9 @@ bool is_shared(const char* path) {
          (st.st_mode & S_IWOTH) != 0;
 }
 
-// Nothing of the environment, so that a login, cron and a service of one user meet: ARCHITECTURE.md has what else was
-// thought of. /run/lock is not private to a service, and no cleaner works there; where it is root's alone there is
-// /tmp.
+// Independent of the environment, so that a login, cron and a service of one user find the same server (ARCHITECTURE.md
+// lists the alternatives). /run/lock is not private to a service, and no cleaner empties it; /tmp is used if only root
+// can write /run/lock.
 std::string directory_of_user() {
   const auto name = "/rlock-" + std::to_string(::geteuid());
   struct stat st{};
@@ -53,7 +53,7 @@ std::string directory_of_user() {
 
 std::string directory_of(const std::string& socket) { return socket.substr(0, socket.rfind('/')); }
 
-// In a directory that others may write, and that is not sticky, they could put theirs in place of ours.
+// In a directory without the sticky bit that others can write, they could replace our directory by theirs.
 Result<void> check_parent(const std::string& directory) {
   const auto parent = directory_of(directory);
   struct stat st{};
@@ -196,13 +196,14 @@ Result<void> start_local_server(const std::string& socket, base::Poller& poller)
   while (probe(socket) == Answer::nobody) {
     if (base::BootClock::now() >= give_up) {
       const auto pid_file = directory_of(socket) + "/server.pid";
-      return fail(ErrorCode::unreachable, "local: a server runs, but not behind " + socket + "; end it (kill $(cat " +
-                                              pid_file + ")), and its locks with it");
+      return fail(ErrorCode::unreachable, "local: a server runs, but does not answer at " + socket +
+                                              "; end it (kill $(cat " + pid_file + ")), and its locks with it");
     }
     RLOCK_TRY(local_socket());  // makes the directory again, should somebody have removed it
     const auto start = RLOCK_TRY(start_alone(socket));
     if (start == Start::started && ++starts > max_starts) {
-      return fail(ErrorCode::unreachable, "local: the server does not stay up; see server.log beside " + socket);
+      return fail(ErrorCode::unreachable,
+                  "local: the server does not stay up; see server.log in the directory of " + socket);
     }
     if (poller.wait({}, base::BootClock::now() + std::chrono::milliseconds(5)) == base::Readiness::interrupted) {
       return base::interrupted();

@@ -20,18 +20,18 @@ base::Result<std::string> local_socket();
 /// directory's BSD lock for life, which keeps a second server out, and those cleaners that respect it.
 base::Result<void> start_local_server(const std::string& socket, base::Poller& poller);
 
-/// One local server, to be told from the next one at the same path: it keeps nothing, so with it its locks are gone.
+/// One local server, as distinct from a later one at the same path: its locks are in memory only and end with it.
 class LocalServer {
  public:
-  /// The server whose socket is there now. Ask before connecting: should another come in between, then what was asked
-  /// and who answered belong to no server, and it is taken for gone.
+  /// The server whose socket is there now. Call it before connecting: if another server takes its place in between, the
+  /// socket and the peer do not match, and the server counts as gone.
   static LocalServer at(const std::string& socket);
   /// A connection to it was made.
   void reached_by(int connection);
 
   /// Whether the path still leads to its socket, alive or dead. One stat.
   bool is_behind(const std::string& socket) const;
-  /// Whether it is known to be reached no more: dead, or another socket in its place.
+  /// Whether it can certainly not be reached any more: it is dead, or another socket is in its place.
   bool is_gone_from(const std::string& socket) const;
 
   bool operator==(const LocalServer&) const = default;

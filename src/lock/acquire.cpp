@@ -17,13 +17,13 @@ using base::Result;
 
 namespace {
 
-// Giving back must not hold up one who has failed.
+// After an error, a release must not delay the exit for longer.
 constexpr Duration release_limit = 500ms;
-// How long a waiter without --wait puts up with a server that is away, at the least.
+// A waiter without --wait keeps asking a server that is down for at least this long.
 constexpr Duration min_patience = 10s;
-// A connection that breaks sooner than this after its last answer died young.
-constexpr Duration lives = 1s;
-// From here on in the queue one's turn is not near.
+// A connection that breaks sooner than this after its last answer does not reset the backoff.
+constexpr Duration min_connection_life = 1s;
+// From this rank on, a waiter's turn is not near.
 constexpr std::int64_t far_back_rank = 16;
 constexpr int max_too_late = 3;
 
@@ -32,15 +32,16 @@ constexpr int max_too_late = 3;
 Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) {
   auto lease = attempt(wait);
   if (lease && *lease) return lease;
-  // An outage must not look like busy: who gives up at the end of its own time waits for the server's answer. After an
+  // An outage must not look like busy: when `wait` has passed, wait for the server's answer to the release. After an
   // error the server has had its time.
   auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
   if (lease) RLOCK_TRY(std::move(released));
   return lease;
 }
 
-// A request may have been granted or queued that we know nothing of, or no longer want. The release also sees to it
-// that one which is still on its way does nothing. A signal, also one that came before, leaves it half a second.
+// Releases if the server may know the token: a request may have been granted or queued without our knowledge. The
+// tombstone of the release makes a request that is still on its way do nothing. After a signal, also an earlier one,
+// half a second is left for this.
 Result<void> Acquisition::release_if_held(Instant until) {
   if (!backend_.may_hold()) return {};
   base::GracePoller grace_poller(poller_);
@@ -54,7 +55,7 @@ void Acquisition::tell_of(const Busy& busy) const {
                   (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
 }
 
-// A lease that is over, or nearly, when we hear of it is worth nothing: ask again, which extends it.
+// A grant that arrives when its lease is over, or nearly, is not used: ask again, which extends the lease.
 Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
   heard_ = BootClock::now();
   broken_since_.reset();
@@ -80,7 +81,7 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
     return backend_.acquire(request_, Queue::no, {until, poller_});
   };
   auto acquired = ask();
-  // It was there and broke off: the same question once more tells what became of the first.
+  // The connection broke before the answer came: ask again to learn whether the first request was granted.
   const bool is_unanswered = !acquired && acquired.error().code == ErrorCode::unreachable && backend_.may_hold();
   if (is_unanswered && BootClock::now() < limit) acquired = ask();
   while (!acquired) {
@@ -93,8 +94,8 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
   return queue_up(give_up);
 }
 
-// Pauses after a try that began at `asked` and failed. Fails with that error when it will not pass, or when there is no
-// patience left for it. Patience counts from the break, not from the last answer, which may be long ago.
+// Pauses after a try that began at `asked` and failed. Fails with that error if it is permanent, or if the time for
+// tries is over. That time counts from the first failed try, not from the last answer, which may be long ago.
 Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked, Instant give_up) {
   if (!base::may_pass(error)) return std::unexpected(error);
   const bool served_before = heard_ != Instant{};
@@ -107,8 +108,8 @@ Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked,
   return pause(end);
 }
 
-// After an outage all come back, to a server that may have too few connections for all. The holder has to be among the
-// first, who renews or releases, and then whose turn is near.
+// After an outage all clients come back, and the server may have too few connections for all. The holder, which has to
+// renew or release, and the first waiters must come first, so the others pause for longer.
 Result<void> Acquisition::pause(Instant end) {
   const bool is_far_back = met_ && met_->rank >= far_back_rank;
   const auto again = BootClock::now() + backoff_.next() * (is_far_back ? 4 : 1);
@@ -140,8 +141,8 @@ Result<bool> Acquisition::wait_for_turn(Instant give_up) {
     if (!event) {
       const auto now = BootClock::now();
       if (now >= give_up) return false;
-      // A connection that lived gives no reason to be slow; one that breaks at each answer does.
-      if (now >= heard_ + lives) backoff_.reset();
+      // A connection that worked for a while is replaced at once; one that breaks after each answer is not.
+      if (now >= heard_ + min_connection_life) backoff_.reset();
       RLOCK_TRY(pause(give_up));
       return true;
     }

@@ -8,17 +8,18 @@
 
 namespace rlock::lock {
 
-/// One attempt to get a lock, from the first request to the lease or to having left the queue. The first request does
-/// not queue: most jobs are served by that one round trip.
+/// One attempt to acquire a lock, from the first request until it has the lease or has left the queue. The first
+/// request does not queue, because it is enough for most jobs.
 class Acquisition {
  public:
   Acquisition(Backend& backend, Request request, LeaseTerms terms, base::Poller& poller)
       : backend_(backend), request_(std::move(request)), terms_(terms), poller_(poller) {}
 
-  /// nullopt: busy until `wait` had passed (zero: at once; nullopt: never). A server that does not serve is asked
-  /// again until then; without `wait`, for the backend's timeout, and longer where it served us before. Fails with
-  /// its error where it stays so, and with interrupted when a signal came. Whatever it returns but a lease, the queue
-  /// is left, and a lease that the server may have granted unheard is given back, as far as the server can be reached.
+  /// Waits for at most `wait` (zero: not at all; nullopt: for ever) and returns nullopt if the lock was busy all that
+  /// time. A server that cannot serve is asked again until `wait` has passed; without `wait`, for the backend's
+  /// timeout, or longer if it has served this acquisition before. Fails with the last error of that server, or with
+  /// interrupted. Unless it returns a lease, it releases: the queue entry, and a lease whose grant may have been lost
+  /// on the way, if the server can be reached.
   base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait);
 
   /// The holder that was met last, for messages.

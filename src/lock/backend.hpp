@@ -23,24 +23,24 @@ struct Request {
   Who who;
 };
 
-/// The lock is ours.
+/// We hold the lock.
 struct Grant {
   std::uint64_t fence = 0;
   base::Instant counts_from{};  ///< before the request was sent: the lease counts from here (R3 of tests/PROOFS.md)
 };
 
-/// The lock is somebody else's.
+/// Another holder has the lock.
 struct Busy {
   std::int64_t rank = -1;                         ///< in the queue, from 0; -1 where we do not queue
   std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
-  bool holder_is_foreign = false;                 ///< it will tell nobody when it releases
+  bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
   std::optional<Record> holder = {};
-  base::Instant look_at = base::never;  ///< acquire again by then, though no Event tells to
+  base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
 };
 
 using Acquired = std::variant<Grant, Busy>;
 
-/// Whether to wait in the queue for a lock that is not to be had now.
+/// Whether to join the queue if the lock is busy.
 enum class Queue { no, yes };
 
 enum class Watch { no, yes };
@@ -49,9 +49,9 @@ enum class Watch { no, yes };
 struct Standing {
   enum class Holder { us, other, nobody };
   Holder holder = Holder::nobody;
-  std::uint64_t fence = 0;            ///< of ours; 0 where no record of it is left
-  base::Instant counts_from{};        ///< of a renewal that found us: the lease counts from here
-  std::optional<Record> record = {};  ///< of ours, from a check, where one is left
+  std::uint64_t fence = 0;            ///< of our lease; 0 when no record of it is left
+  base::Instant counts_from{};        ///< after a renewal that found us: the lease counts from here
+  std::optional<Record> record = {};  ///< of our lease; only from check(), and only if one is left
 };
 
 enum class Force { no, yes };
@@ -59,7 +59,7 @@ enum class ReleaseOutcome {
   released,
   not_owner,  ///< somebody else holds it
   absent,     ///< nobody holds it
-  unknown,    ///< either of these, but an earlier try that went unanswered may have been the one that released
+  unknown,    ///< not_owner or absent, but an earlier try that was not answered may have released
   not_a_lock  ///< other data stands under that name; nothing was touched
 };
 
@@ -70,15 +70,15 @@ struct Released {
 
 /// What a server has told without being asked.
 struct Event {
-  bool granted = false;                 ///< the lock is ours, once acquire confirms it
+  bool granted = false;                 ///< we have been handed the lock; acquire has to confirm it
   bool touched = false;                 ///< the lock was written, deleted, flushed, or has expired: check who holds it
   base::Instant look_at = base::never;  ///< acquire again by then
 };
 
-/// The steps of locks on whatever keeps them: one server or several. An object serves one lock at a time, whose place
-/// in a queue it remembers. Each step may be repeated; one that fails with unreachable or interrupted may have been
-/// taken all the same. A wait bounds each step, and so does timeout(). An answer of any other shape than promised is an
-/// internal error, never a loss.
+/// The steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
+/// queue. Each step may be repeated. A step that fails with unreachable or interrupted may have been carried out all
+/// the same. Each step ends with its wait or after timeout(), whichever is sooner. An answer of an unexpected shape is
+/// an internal error, never a lost lock.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -89,11 +89,12 @@ class Backend {
   virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
   /// Who holds the lock. Writes nothing, so that nobody is told of a change.
   virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;
-  /// Releases the lock, or leaves the queue. Afterwards a late acquire of this token does nothing.
+  /// Releases the lock, or takes the token out of the queue, and leaves a tombstone: a late acquire of this token does
+  /// nothing.
   virtual base::Result<Released> release(const Request& request, Force force, base::Wait wait) = 0;
 
-  /// Whether a server may know the token of the last acquire: as holder, in the queue, or from a request that was not
-  /// answered. Then it has to be released.
+  /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not
+  /// answered. If so, it has to be released.
   virtual bool may_hold() const = 0;
 
   /// What to wait for with poll(2) before the next drain(); empty where there is no connection.
@@ -105,9 +106,9 @@ class Backend {
   /// queue are listed.
   virtual base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys,
                                                         std::int64_t max_waiters, base::Wait wait) = 0;
-  /// Every lock whose wire key begins with prefix: the keys without it, sorted. A lock of another library is told from
-  /// other data by the prefix. Under an empty prefix every string counts as one, so that no held lock is missed: the
-  /// caller drops those that inspect() finds to be foreign and without an end.
+  /// Every lock whose wire key begins with prefix: the keys without the prefix, sorted. With an empty prefix, each
+  /// string on the server is listed, since it may be a lock of another library: the caller drops those that inspect()
+  /// reports as foreign and without a ttl.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 
   /// How long a server may take to connect or to answer.

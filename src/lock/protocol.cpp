@@ -38,7 +38,7 @@ std::vector<std::string> acquire_arguments(const Request& request, std::optional
           wake == Wake::push ? "s" : "p", request.who.encode()};
 }
 
-// Whether a reply is an array of just these: i integer, t text, a array. Of any other nothing is believed.
+// Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
 bool is_shaped(const Reply& reply, std::string_view shape) {
   const auto letter = [](const Reply& item) {
     switch (item.kind) {
@@ -81,7 +81,8 @@ std::unexpected<base::Error> Protocol::unexpected_reply() const {
   return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
 }
 
-// A proxy may close the connection behind each answer: the next try spells the script out too, until one was answered.
+// Sends the hash of the script, and the whole script after a NOSCRIPT. The whole script is sent until it was answered
+// once: a proxy may close the connection after each answer.
 Result<Reply> Protocol::run(const Script& script, const Names& names, const std::string& token,
                             const std::vector<std::string>& arguments, Wait wait) {
   while (true) {

@@ -6,13 +6,13 @@
 
 namespace rlock::lock {
 
-/// acquire: somebody else's. ticket: server microseconds; 0 where we do not queue.
+/// Answer to acquire: another holder has the lock. ticket: server microseconds; 0 when we are not in the queue.
 struct NotHeld {
   std::int64_t ticket = 0;
   Busy busy;
 };
 
-/// acquire: this token was released before, and holds no lock any more.
+/// Answer to acquire: this token was released before.
 struct Tombstoned {};
 
 using Answer = std::variant<Grant, NotHeld, Tombstoned>;
@@ -22,7 +22,7 @@ enum class Wake { push, poll };
 
 /// What one server has pushed.
 struct Pushed {
-  bool granted = false;                   ///< the lock is ours, once acquire confirms it
+  bool granted = false;                   ///< we have been handed the lock; acquire has to confirm it
   bool touched = false;                   ///< the lock's key was written, deleted, or has expired
   bool flushed = false;                   ///< so was everything
   bool queue_lost = false;                ///< a waiter found the queue gone
@@ -45,12 +45,13 @@ class Protocol {
   base::Result<Standing> check(const Request& request, base::Wait wait);
   base::Result<Released> release(const Request& request, Force force, base::Wait wait);
 
-  /// Asks the server to push a message when anybody but us touches what this connection reads. Whether the server does
-  /// it. For a connection that has not subscribed: watch(), which speaks RESP3 first.
+  /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has
+  /// read. Returns whether the server agreed. A connection that has not subscribed calls watch() instead, which
+  /// switches to RESP3 first.
   base::Result<bool> track(base::Wait wait);
   base::Result<bool> watch(base::Wait wait);
-  /// What was pushed up to now about this lock. The scripts read side keys too, and what happens to those, as at every
-  /// heartbeat of a waiter, is of no concern.
+  /// What was pushed up to now about this lock. Messages about side keys, which the scripts read too, are ignored: they
+  /// change at each heartbeat of a waiter.
   base::Result<Pushed> pushed(const Names& names);
 
   base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
@@ -70,7 +71,7 @@ class Protocol {
   std::unexpected<base::Error> unexpected_reply() const;
 
   redis::Session session_;
-  const Script* unknown_ = nullptr;  ///< the server has said that it does not know it, and was not told it since
+  const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
 };
 
 }  // namespace rlock::lock

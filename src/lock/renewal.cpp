@@ -36,7 +36,7 @@ class Renewal::StopPoller final : public base::Poller {
 };
 
 base::Result<void> Renewal::start() {
-  // Both or none: others may need the descriptor more.
+  // Open both or keep none: descriptors may be scarce.
   auto stop = RLOCK_TRY(base::Event::open());
   nudge_ = RLOCK_TRY(base::Event::open());
   stop_ = std::move(stop);
@@ -79,17 +79,19 @@ void Renewal::keep_alive() {
         return;
     }
   }
-  // A lock that is only gone leaves the command its grace, which ends when somebody else has the lock.
+  // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
+  // acquires the lock.
   while (permit_.loss() == base::Permit::Loss::gone && !backend_.wait_fds().empty() &&
          sleep(poller, base::never) == Woken::to_check) {
     (void)check_once(poller);
   }
 }
 
-// Until it is time, a nudge comes, or a server tells of a change.
+// Until it is time to renew, check_now() is called, or the backend reports a change.
 Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   while (true) {
-    // Before each wait: what came behind the last reply was read with it, and makes the descriptor readable no more.
+    // Before each wait: messages that came with the last reply are read already, and no longer make the descriptor
+    // readable.
     const auto event = backend_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
     if (event->touched) return Woken::to_check;
@@ -110,7 +112,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   }
 }
 
-// One try must not eat the time of the next.
+// A try that hangs must leave time for another.
 base::Wait Renewal::one_try(StopPoller& poller) const {
   const auto end = BootClock::now() + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5));
   return {std::min(end, permit_.until()), poller};
@@ -142,13 +144,13 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = backend_.check(request_, one_try(poller));
   if (checked) return judge(*checked);
   if (checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
-  // Nobody knows what the touch was; a renewal will say.
+  // It is unknown who touched the lock; a renewal will tell.
   next_ = BootClock::now();
   return Proceed::yes;
 }
 
 Renewal::Proceed Renewal::judge(const Standing& standing) {
-  // Under another fence it is another lease: ours ran out, and a request that came late took the lock again.
+  // Another fence means another lease: ours ran out, and a late request with our token acquired the lock again.
   const bool is_other_lease = standing.fence != 0 && lease_.fence != 0 && standing.fence != lease_.fence;
   if (standing.holder == Standing::Holder::us && !is_other_lease) return Proceed::yes;
   permit_.revoke(standing.holder == Standing::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);

@@ -11,9 +11,9 @@
 namespace rlock::lock {
 
 /// Keeps a lease alive from a thread of its own, the only one that talks to the backend while the command runs. It
-/// extends the permit with each renewal and revokes it when the token is not the holder's any more. "No answer" is not
-/// lost: it tries again until the supervisor acts on the permit. When the backend tells that the lock was touched, it
-/// checks and does not renew: others may renew under the same token.
+/// extends the permit with each renewal and revokes it when the token is not the holder's any more. No answer does not
+/// mean lost: it tries again until the supervisor acts on the permit. When the backend reports that the lock was
+/// touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:
   /// The request of the acquire that got the lease.
@@ -25,7 +25,7 @@ class Renewal {
 
   /// Starts the thread, with every signal blocked in it. Where it cannot (internal), the lease is never renewed.
   base::Result<void> start();
-  /// Renew now: after a stop nobody knows what became of the lease. Safe to call at any time.
+  /// Renew now: rlock was stopped for an unknown time. Safe to call at any time.
   void check_now();
   /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the
   /// backend is the caller's, and no renewal comes after (R10 of tests/PROOFS.md).

@@ -19,21 +19,21 @@ namespace {
 // A waiter shows that it lives, and finds what a lost message would have told it, this often.
 constexpr Duration heartbeat_every = 5s;
 constexpr Duration heartbeat_jitter = 2s;
-// How often one looks that nobody will wake.
+// How often a waiter polls that gets no messages.
 constexpr Duration min_poll = 50ms;
 constexpr Duration poll_jitter = 100ms;
-// Who stands further behind looks later, by so much for each place: an end of a lease is no stampede.
+// When a lease ends, each waiter looks this much later than the one before it, so that not all ask at once.
 constexpr Duration rank_delay = 100ms;
-// The first of the queue track the lock's key (common.lua, WATCHERS): once the queue has stood for so long, not while
-// it moves; and a touch is answered so much later, by when most hand-offs are over and done with.
+// The first waiters track the lock's key (common.lua, WATCHERS) once the queue has not moved for `settling`. After a
+// change of the key they wait for `touch_delay` before they look: by then most hand-offs are confirmed.
 constexpr std::int64_t watchers = 3;
 constexpr Duration settling = 500ms;
 constexpr Duration touch_delay = 200ms;
 constexpr Duration touch_delay_of_rank = 150ms;
-// After a flush, or where the queue was lost, all come back, in their order.
+// After a flush, or when the queue was lost, all waiters come back in their order.
 constexpr Duration flush_delay_of_rank = 30ms;
 constexpr Duration return_delay_of_rank = 1ms;
-// A proxy that knows no SUBSCRIBE, or no HELLO, hangs up on it: after so many times in a row one polls.
+// A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
 constexpr int max_hung_up = 2;
 
 Duration jittered(Duration base, Duration jitter) {
@@ -64,7 +64,7 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
     if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
-    // It was not the subscribing that broke the connections.
+    // This failed too: it was not SUBSCRIBE that broke the connections.
     if (!answer && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
     return answer;
   }
@@ -80,22 +80,22 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
 
 Result<Acquired> SingleServer::to_acquired(Answer answer) {
   if (const auto* grant = std::get_if<Grant>(&answer)) {
-    // What it keeps from here on is the lock: another server in its place would be another lock.
+    // From here on this server keeps our lock: another server in its place would not know it.
     protocol_.session().pin();
-    unanswered_ = true;  // whether it is still ours, when it is asked for again, only a Grant will tell
+    unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
   if (auto* not_held = std::get_if<NotHeld>(&answer)) {
     busy_ = std::move(not_held->busy);
     const bool queues = not_held->ticket != 0;
-    // The earliest it ever had: a late request of ours may have queued us anew.
+    // The earliest ticket ever seen: a late request of ours may have queued us again.
     if (queues) ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
     is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
     may_hold_ = queues || unanswered_;
     busy_.look_at = next_look();
     return busy_;
   }
-  return base::fail(ErrorCode::internal, "the token has been used before");
+  return base::fail(ErrorCode::internal, "the token was released before");
 }
 
 Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
@@ -146,12 +146,12 @@ Result<Event> SingleServer::drain() {
   return event;
 }
 
-// `each` for every place that stands before ours, as far as we know; little enough to come before the next heartbeat.
+// `each` times our last known rank, but no longer than a heartbeat.
 Duration SingleServer::rank_share(Duration each) const {
   return std::min<Duration>(each * std::max<std::int64_t>(busy_.rank, 0), heartbeat_every);
 }
 
-// When to ask though nothing was told.
+// When to ask again if no message comes.
 Instant SingleServer::next_look() const {
   const auto now = BootClock::now();
   auto look = now + jittered(heartbeat_every, heartbeat_jitter);
@@ -161,7 +161,7 @@ Instant SingleServer::next_look() const {
     return std::min(look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, 10));
   }
   if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
-  // Nobody tells of a foreign holder's end, unless the server does.
+  // A foreign holder sends no message when it releases; only client tracking would.
   if (busy_.holder_is_foreign && busy_.rank == 0 && !tracks_.value_or(false)) {
     look = std::min(look, now + jittered(min_poll, poll_jitter));
   }

@@ -105,7 +105,8 @@ Looked look_through_children(std::span<const Process> roots, pid_t except, Insta
     if (looked == Looked::blind) return looked;
     if (looked != Looked::complete) result = looked;
     if (children.empty()) continue;
-    // Still the same after the read? Then these were its own children, not those of a later process with its pid.
+    // If the process is still the same after the read, these are its own children, not those of a later process with
+    // its pid.
     if (const auto now = read_process(parent.pid); !now || !(*now == parent)) {
       result = Looked::cut_short;
       continue;
@@ -128,7 +129,7 @@ Looked look_through_children(std::span<const Process> roots, pid_t except, Insta
   return result;
 }
 
-// Who was started last, as pids are handed out in turn; 0 where that cannot be told.
+// The process that was started last, since pids are given out in order; 0 if unknown.
 pid_t newest_pid() {
   const auto text = read_file("/proc/loadavg").value_or("");
   std::string_view last(text);
@@ -183,7 +184,8 @@ bool is_alive(const Process& process) {
 bool send_signal(const Process& process, int number) {
   const base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!fd) return false;
-  // The pidfd names whoever has the pid now; only then is a look at its start time proof.
+  // The pidfd refers to the process that has the pid now; the start time, read after that, proves that it is the right
+  // one.
   const auto now = read_process(process.pid);
   if (!now || !(*now == process)) return false;
   return ::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0) == 0;
@@ -234,8 +236,8 @@ std::chrono::nanoseconds time_of_a_look() {
   return BootClock::now() - start;
 }
 
-// The kernel lists a thread's children one after the other, so that a list that changes meanwhile may be read with
-// gaps. Ours only grows at its end meanwhile. Orphans come to the main thread for as long as that lives.
+// The kernel lists a thread's children one by one, so a list that shrinks while it is read may have gaps. Our own list
+// only grows at its end, since no other thread reaps. Orphans become children of the main thread.
 std::optional<bool> has_no_child(pid_t except) {
   const auto text = read_file(own_children);
   if (!text) return std::nullopt;
@@ -248,7 +250,7 @@ Looked MarkedSearch::round(Instant until, const Found& found) {
   const auto newest = newest_pid();
   auto pids = all_processes();
   if (pids.empty()) return Looked::blind;
-  // Downwards from the newest, then from the highest: what is looked for began not long ago.
+  // From the newest pid downwards, then from the highest: the processes we look for are recent.
   std::ranges::sort(pids, std::ranges::greater{});
   const auto older = std::ranges::find_if(pids, [&](pid_t pid) { return pid <= newest; });
   std::ranges::rotate(pids, older);

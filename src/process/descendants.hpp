@@ -20,7 +20,7 @@ struct Process {
   int threads = 0;
   unsigned long long start = 0;
 
-  /// Its first thread alone may be a zombie while others live on.
+  /// If only its first thread is a zombie, other threads are still alive.
   bool is_dead() const { return (state == 'Z' && threads <= 1) || state == 'X'; }
   bool operator==(const Process& other) const { return pid == other.pid && start == other.start; }
 };
@@ -38,7 +38,7 @@ std::optional<Process> read_process(pid_t pid);
 /// Whether it is still there, and not a zombie.
 bool is_alive(const Process& process);
 
-/// Sends through a pidfd to exactly that process: false, and nothing sent, when it is gone (R18).
+/// Sends through a pidfd to exactly that process: false, and nothing sent, when it is gone (R18 of tests/PROOFS.md).
 bool send_signal(const Process& process, int number);
 
 /// How a look round ended.
@@ -54,8 +54,8 @@ using Found = std::function<void(const Process&)>;
 /// however many others the machine has, where the kernel has /proc/PID/task/TID/children; elsewhere a walk over all of
 /// /proc. Ends at `until` at the latest.
 ///
-/// A process that forks and exits meanwhile may be passed by. Where its children come to a root that is a subreaper,
-/// the next look finds them.
+/// A process that forks and exits meanwhile may be missed, and its children with it. If a root is a subreaper, it
+/// adopts them and the next look finds them.
 Looked look_below(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
 /// The same by a walk over all of /proc, whatever the kernel has.
 Looked look_everywhere(std::span<const Process> roots, pid_t except, base::Instant until, const Found& found);
@@ -64,9 +64,9 @@ Looked look_everywhere(std::span<const Process> roots, pid_t except, base::Insta
 /// descendants cost; else measured, once over all of /proc.
 std::chrono::nanoseconds time_of_a_look();
 
-/// Whether this process has no child but `except`, zombies counted as children. To a subreaper this is proof that
-/// nothing lives below it, and one read: an orphan becomes its child in the same moment in which it loses its parent,
-/// and nobody else reaps. To be called by the thread that reaps. nullopt: it cannot be told here.
+/// Whether this process has no child but `except`; zombies count as children. If it is a subreaper, this one read
+/// proves that nothing lives below it: an orphan becomes its child at the moment it loses its parent, and no other
+/// process reaps. Call it from the thread that reaps. nullopt: unknown on this kernel.
 std::optional<bool> has_no_child(pid_t except);
 
 /// Looks among all processes for those that were started with a variable in their environment. Each process is looked

@@ -29,7 +29,7 @@ namespace {
 using base::BootClock;
 using base::Instant;
 
-// What SIGKILL has not ended by then hangs in the kernel.
+// A process that SIGKILL has not ended by then is stuck in the kernel.
 constexpr auto give_up_after = std::chrono::seconds(10);
 constexpr int min_empty_looks = 4;
 constexpr auto first_look = std::chrono::milliseconds(100);
@@ -47,14 +47,14 @@ class Watch {
 
   // Returns when rlock is dead: true when nothing of the command is left.
   bool keep() {
-    // A job that is over soon does without a look.
+    // A job that ends soon needs no look.
     if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
-    // The lock may go to another only when nobody is left who thinks that he has it.
+    // The lock may go to another holder only when no process of the command is left.
     return permit_.over() || kill_orphans();
   }
 
  private:
-  // When rlock does, too: on a busy machine each may be late, and both do the same.
+  // The same instant at which rlock acts: on a busy machine either may be late, and both do the same.
   Instant act_at() const { return permit_.kill_at(); }
 
   // Returns when rlock is dead.
@@ -86,7 +86,7 @@ class Watch {
     return (fds[0].revents & POLLIN) != 0;
   }
 
-  // rlock lives, frozen or late: whoever loses its parent comes to rlock, so nobody gets lost while we kill.
+  // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
   void kill_below() {
     kill_known();
     const auto give_up = BootClock::now() + give_up_after;
@@ -103,8 +103,8 @@ class Watch {
     }
   }
 
-  // rlock is dead: its orphans are the children of somebody else now. Those of whom we do not know are found by their
-  // environment.
+  // rlock is dead: its orphans are now children of another process. Those that we have not seen before are found by
+  // their environment.
   bool kill_orphans() {
     const auto give_up = BootClock::now() + give_up_after;
     kill_known();
@@ -132,8 +132,8 @@ class Watch {
     for (const auto& process : known_) send_signal(process, SIGKILL);
   }
 
-  // Kills these and all below them. They are stopped first: who is stopped starts nobody, and keeps its children, so
-  // that they can be found.
+  // Kills these and all below them. They are stopped first: a stopped process starts no others and keeps its children,
+  // so that they can be found.
   void kill_families(std::vector<Process> family, Instant until) {
     const auto parents = family;
     for (const auto& process : parents) send_signal(process, SIGSTOP);
@@ -170,9 +170,9 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
-// Where every core is busy, whoever wakes up waits for its turn, and that may be later than the lease ends. The guard
-// sleeps nearly always, so it may go first: as a realtime process where it has the right, and else with slices so short
-// that they come soon, which Linux 6.12 gives to anybody and older ones ignore.
+// On a machine whose cores are all busy, a process that wakes up waits for its turn, perhaps until after the end of the
+// lease. The guard sleeps nearly all the time, so it may go first: as a realtime process if it has that right, else
+// with a short time slice, which is scheduled sooner (Linux 6.12 and later; older kernels ignore it).
 void be_prompt() {
   sched_param least{};
   least.sched_priority = ::sched_get_priority_min(SCHED_RR);
@@ -208,7 +208,7 @@ base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orde
   const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
   ::close_range(4, ~0U, 0);
 
-  // Whatever has this pid now: below rlock, or none of ours.
+  // The command may have ended, and its pid may belong to another process by now.
   auto first = read_process(command);
   if (first && first->parent != rlock) first.reset();
   if (Watch(permit, kept, read_process(rlock).value_or(Process{.pid = rlock}), first, orders).keep()) orders.orphaned();

@@ -20,16 +20,17 @@ struct Orders {
   const char* name = "rlock-guard";
   /// The "NAME=value" in the environment of the command and of what it starts; empty where nothing is marked.
   std::string marker;
-  /// Its command line, as ps and pgrep -f show it, so that a pattern that matches rlock's does not match the guard's.
+  /// Its command line, as ps and pgrep -f show it: different from rlock's, so that a pattern for rlock does not match
+  /// the guard.
   std::string title;
   /// Runs in the guard when rlock has died and nothing of the command is left.
   std::function<void()> orphaned;
 };
 
-/// A small process that watches rlock from outside, because a deadline kept by a thread stops with its
-/// process. Where rlock dies, it kills what rlock left below itself and then runs `orphaned`. Where rlock
-/// is frozen (SIGSTOP, Ctrl-Z), it kills at the permit's end. It has a session of its own, so that what
-/// stops or ends rlock's group passes it by, and none of rlock's descriptors.
+/// A small process that watches rlock from outside, because a thread that keeps a deadline stops together with its
+/// process. If rlock dies, the guard kills the processes that rlock left and then runs `orphaned`. If rlock is frozen
+/// (SIGSTOP, Ctrl-Z), the guard kills them at the end of the permit. It has its own session, so that a signal to
+/// rlock's process group does not reach it, and none of rlock's descriptors.
 class Guard {
  public:
   /// Forks, for good: the guard never returns from here. The process may have other threads by then (a guard that was
@@ -45,7 +46,7 @@ class Guard {
   }
 
   pid_t pid() const { return pid_; }
-  /// Ends and reaps it. Nothing of it happens after.
+  /// Kills and reaps it. It does nothing afterwards.
   void stop();
   /// It was reaped elsewhere.
   void forget() { pid_ = 0; }

@@ -13,8 +13,8 @@ namespace rlock::process {
 using base::BootClock;
 using base::Instant;
 
-// The race: the outer run's command has ended and the outer one looks for nested runs before it releases; meanwhile a
-// nested one starts, asks the server, hears that the lock is held, and goes on while the outer one releases.
+// The race: the outer run's command has ended, and the outer run looks for nested runs before it releases. Meanwhile a
+// nested run starts, asks the server, hears that the lock is held, and goes on while the outer run releases.
 //
 //     outer                                         nested
 //     1. calls itself `rlock-releasing`             1. calls itself `rlock-nested`
@@ -22,13 +22,15 @@ using base::Instant;
 //        none: releases, under that name               no: runs its command
 //        some: takes its old name back, waits          yes: waits until the name has changed or the outer one is gone
 //
-// Whoever takes the second step later sees the name of the other. So it cannot be that the outer one releases and the
-// nested one runs: either the outer one looked after the nested one had its name, and yields; or the nested one had not
-// its name yet, and looks after the outer one has its own. Where both see each other, the outer one alone yields.
+// Of the two, the one that takes its second step later sees the name of the other. So the outer run cannot release
+// while the nested run works. Either the outer run looked after the nested run had set its name: then it sees that name
+// and waits. Or it looked before: then the nested run looks later still, and sees the outer run's name. If both see
+// each other, only the outer run goes back.
 //
-// None waits for ever: a nested one waits only for an outer one that is in its step 2 or is releasing, and then waits
-// for no process. The outer one waits only for those that have its token and the name: a run that decided to acquire
-// the lock as anybody does has given the name up before it queues, and a nested run of another lock has another token.
+// Neither waits for ever. The nested run waits only while the outer run is in step 2 or releases, and then the outer
+// run waits for no process. The outer run waits only for processes that have its token and the name: a run that decides
+// to acquire the lock in the ordinary way drops the name before it queues, and a nested run of another lock has another
+// token.
 
 namespace {
 
@@ -43,7 +45,8 @@ std::string own_name() {
 
 void set_own_name(const char* name) { ::prctl(PR_SET_NAME, name); }
 
-// The same program file as ours: a shell that holds the lock by `acquire` is no run, whatever its name.
+// Whether it runs the same program file as we do: a shell that holds the lock by `acquire` is not a run, whatever its
+// name.
 bool runs_our_program(pid_t pid) {
   struct stat theirs{};
   struct stat ours{};
@@ -53,7 +56,7 @@ bool runs_our_program(pid_t pid) {
 }
 
 bool is_above_us(pid_t wanted) {
-  // Whose parent dies while we climb gets another one: then the climb begins anew.
+  // A process whose parent dies on the way gets another parent: then start again.
   for (int tries = 0; tries < 100; ++tries) {
     auto pid = ::getppid();
     while (pid > 1 && pid != wanted) {
@@ -97,7 +100,7 @@ std::optional<OuterRun> OuterRun::find(pid_t pid) {
 
 base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poller) const {
   while (true) {
-    // The name first: a pid that has been given to another by now shows in the descriptor.
+    // Read the name first: if the pid was reused meanwhile, the descriptor shows that the outer run has ended.
     const bool is_releasing = name_of(pid_) == releasing;
     std::array<pollfd, 1> fds{pollfd{fd_.get(), POLLIN, 0}};
     const auto now = BootClock::now();
@@ -132,13 +135,13 @@ bool NestedRuns::none_left(pid_t guard) {
 
 void NestedRuns::search(pid_t guard) {
   const std::array<Process, 1> self{read_process(::getpid()).value_or(Process{.pid = ::getpid()})};
-  // Those of another user do not show their environment: where they are below us, they count as ours.
+  // The environment of another user's process cannot be read: if it is below us, it counts as nested in this run.
   look_below(self, guard, base::never, [&](const Process& process) {
     if (name_of(process.pid) == NestedName::name && is_marked(process.pid, marker_) != Marked::no) add(process);
   });
   if (!runs_.empty()) return;
-  // While parents die, a look may pass a process by. A look at all processes sees each that stays, wherever it hangs.
-  // Each time a new search: what it has seen before may have its name since.
+  // If parents die meanwhile, the look above can miss a process; a look at all processes cannot. The search is new each
+  // time, because a process seen before may have set its name since.
   MarkedSearch(marker_, self.front().start).round(base::never, [&](const Process& process) {
     if (name_of(process.pid) == NestedName::name) add(process);
   });

@@ -13,14 +13,14 @@
 
 namespace rlock::process {
 
-/// A run of the lock that another run around it holds works under the outer one's lease: only the outer one renews and
-/// releases, and it does not release while a nested one is at work. Both say in their process names what they are about
-/// to do, each before it looks at the other's name. nested.cpp has the proof.
+/// A run whose lock an outer run holds already is nested: it works under the lease of the outer run. Only the outer run
+/// renews and releases, and it does not release while a nested run works. Each sets its process name to show what it is
+/// about to do, and then looks at the name of the other. nested.cpp has the proof.
 
 /// The name of a process, at most 15 bytes: what `ps -o comm` shows. Empty when it is gone.
 std::string name_of(pid_t pid);
 
-/// Whether it is an rlock, which passes on to its command the signals that ask it to end.
+/// Whether it is an `rlock run`, which passes signals that ask it to end on to its command.
 bool is_run(const Process& process);
 
 /// The inner side: the name of a nested run, from construction on. Given up in the destructor, unless kept.
@@ -42,8 +42,8 @@ class NestedName {
 /// The inner side: the run around this one.
 class OuterRun {
  public:
-  /// pid: who is said to hold the lock. nullopt where that is no process above this one, or no run that holds by
-  /// itself.
+  /// pid: the holder, as its record says. nullopt if that is not a process above this one, or not a run that renews the
+  /// lease.
   static std::optional<OuterRun> find(pid_t pid);
 
   enum class State {
@@ -67,11 +67,11 @@ class OuterRun {
 class NestedRuns {
  public:
   /// marker: the "NAME=value" in the environment of the command and of what it starts. Empty: this run releases
-  /// nothing, so it has nobody to wait for.
+  /// nothing, so it waits for no nested runs.
   explicit NestedRuns(std::string marker) : marker_(std::move(marker)) {}
 
-  /// true: none is at work, and none will begin before this process is gone. false: they stand in fds(), and this is to
-  /// be asked again when one of them is gone, and once in a while.
+  /// true: no nested run works, and none will begin before this process has ended. false: fds() has those that work;
+  /// ask again when one of them has ended, and from time to time.
   bool none_left(pid_t guard);
 
   /// Readable when they are gone.

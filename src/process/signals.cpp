@@ -7,10 +7,10 @@
 namespace rlock::process {
 namespace {
 
-// Those that end a process by default and that people, terminals, init systems and CI runners send.
+// Signals that end a process by default and that people, terminals, init systems and CI runners send.
 constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
 
-// Those that rlock itself needs to see, or not to die of, whatever the caller had.
+// Signals that rlock must see, or must not die of, whatever their disposition was at the start.
 constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE};
 
 // Written by the handler, which runs in the main thread only, one signal at a time (sa_mask), and in a

@@ -15,16 +15,16 @@ struct ReceivedSignal {
   pid_t sender = 0;            ///< 0 when from_terminal
 };
 
-/// The signals of the process, held in hand: from construction on, those that end a process by default
-/// are blocked except while the main thread waits in here, and then only noted. What the caller had
-/// ignored stays ignored. One object a process; main thread only.
+/// Controls the signals of the process: from construction on, signals that end a process by default are blocked, except
+/// while the main thread waits in here; then they are only noted. A signal that was ignored at the start stays ignored.
+/// One object per process; main thread only.
 class Signals final : public base::Poller {
  public:
   Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// Broken off by any signal that asks rlock to end (first_ending), for good.
+  /// Interrupted by any signal that asks rlock to end (first_ending); it then stays interrupted.
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
 
   /// Whether it is one of those.

@@ -21,18 +21,18 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
   volatile int exec_error = 0;
   volatile bool held_back = false;
 
-  // The race: a key on the terminal signals the whole group. Before the child exists only we get it, from
-  // then on the child too. So signals are let in around the vfork. One that came before the child was made
-  // has run our handler before it (clone does not finish while a signal waits), and the child, which shares
-  // our memory, sees it and does not start. One that comes to the child before it shuts its own door runs
-  // the handler there, with the same outcome; one that comes later waits there for the command.
+  // The race: Ctrl-C signals the whole process group. Before the child exists only we get the signal; from then on the
+  // child gets it too. So signals are unblocked around the vfork. A signal that comes before the child exists runs our
+  // handler first (clone does not finish while a signal is pending); the child shares our memory, sees the note of the
+  // handler, and does not start the command. A signal that reaches the child before it blocks signals runs the handler
+  // there, with the same result. A later one stays pending in the child and reaches the command.
   signals.open_window();
   if (signals.first_ending()) {
     signals.close_window();
     return SignalFirst{};
   }
-  // posix_spawn can neither look at the race below nor set a death signal. Whatever the child calls here is safe after
-  // a vfork; what it writes to memory is meant for us to read.
+  // Not posix_spawn, which can neither check for that race nor set a death signal. All calls of the child are safe
+  // after vfork, and what it writes to memory is for us to read.
   // NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork,bugprone-unsafe-functions)
   const pid_t child = ::vfork();
   if (child == 0) {

@@ -18,7 +18,7 @@ struct Spawned {
 struct ExecFailed {
   int error;
 };
-/// A signal came before the command could start; it was not started (R16).
+/// A signal came before the command could start; it was not started (R16 of tests/PROOFS.md).
 struct SignalFirst {};
 /// No process could be made: errno.
 struct NoProcess {

@@ -29,7 +29,7 @@ constexpr auto short_job = 10ms;
 constexpr auto kill_round = 2ms;
 // The same where SIGKILL has not helped for long.
 constexpr auto stuck_round = 250ms;
-// Between two looks at the names of nested runs: one may find out that it is none.
+// Between two looks at the names of nested runs: a run may drop the name when it is not nested after all.
 constexpr auto nested_look = 200ms;
 // How long to wait for what SIGKILL does not end.
 constexpr auto give_up_after = 1s;
@@ -53,7 +53,7 @@ class Supervisor {
       await_event();
     }
     if (permit_.revoked() && !told_) {
-      // The guard acted while we were frozen, or the news and the command's end came together.
+      // The guard acted while we were frozen, or the loss and the end of the command came together.
       ending_.stopped = true;
       how_.ended_early(false);
     }
@@ -63,8 +63,8 @@ class Supervisor {
   }
 
  private:
-  // Whether the command has ended, and what it has left may go on beside the next holder. Once it has said so, that
-  // stays: a nested run that begins now relies on our end.
+  // Whether the command has ended and what it left running may go on beside the next holder. Once true, it stays true:
+  // a nested run that begins now relies on our end.
   bool may_end() {
     if (!may_end_) may_end_ = is_over();
     return may_end_;
@@ -84,7 +84,7 @@ class Supervisor {
     return true;
   }
 
-  // Whatever has ended: the command, orphans that became ours, the guard.
+  // Reaps every child that has ended: the command, orphans that we adopted, the guard.
   void reap() {
     int status = 0;
     while (true) {
@@ -103,7 +103,7 @@ class Supervisor {
   }
 
   void start_guard() {
-    // Whoever keeps killing it will not keep us busy: after these, the command goes on without.
+    // If somebody keeps killing the guard, it is replaced four times; then the command goes on without one.
     if (guards_++ >= 5) return;
     auto guard = Guard::start(permit_, child_, how_.guard);
     if (guard) {
@@ -122,7 +122,7 @@ class Supervisor {
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
-      // What the command sends us it need not get back.
+      // A signal that came from the command is not sent back to it.
       if (signal->sender == child_) continue;
       std::erase_if(asked_, [&](const Asked& asked) { return asked.number == signal->number; });
       asked_.push_back({signal->number, BootClock::now()});
@@ -139,7 +139,7 @@ class Supervisor {
     return number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
   }
 
-  // The signal for what the command has left; see supervise.hpp. One that came when it had ended is for them anyway.
+  // The signal that ended the command, for the processes that it left; see supervise.hpp.
   std::optional<int> what_ended_it() const {
     const int status = ending_.wait_status;
     for (const auto& [number, at] : asked_) {
@@ -162,16 +162,17 @@ class Supervisor {
         stop(how_.stop_signal, std::min(permit_.kill_at(), now + permit_.grace()));
       }
     }
-    // After the deed: nothing may come between the end of the permit and the signal.
+    // The message comes last: nothing may delay the signal.
     how_.ended_early(loss > base::Permit::Loss::enforced);
   }
 
-  // All that is left has to go: `number` now, SIGKILL at kill_at.
+  // Ends all that is left: `number` now, SIGKILL at kill_at.
   void stop(int number, Instant kill_at) {
     kill_at_ = stopping_ ? std::min(kill_at_, kill_at) : kill_at;
     stopping_ = true;
-    // All first, then the signals: what the command starts to tidy up when told is to live. And not for the whole
-    // grace: where a look costs a walk over /proc, those it did not reach get SIGKILL alone.
+    // First list them all, then signal: what the command starts in order to clean up must not get the signal too. The
+    // list takes at most half of the grace, since it may need a walk over /proc; processes that it did not reach get
+    // SIGKILL only.
     const auto now = BootClock::now();
     known_ = below(now + (kill_at_ - now) / 2);
     signal_child(number);
@@ -180,7 +181,8 @@ class Supervisor {
     signal_all(known_, SIGCONT);
   }
 
-  // To these but the command itself. What an rlock among them passes on is not sent to its command a second time.
+  // To these, except the command itself. An rlock among them passes the signal on to its own command, which is left out
+  // here.
   void signal_all(const std::vector<Process>& processes, int number) {
     std::unordered_set<pid_t> served;
     for (const auto& process : processes) {
@@ -199,7 +201,7 @@ class Supervisor {
   static std::array<Process, 1> self() { return {read_process(::getpid()).value_or(Process{.pid = ::getpid()})}; }
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
 
-  // Ours until it is reaped: nobody else can have its pid.
+  // Until the command is reaped no other process can have its pid.
   void signal_child(int number) {
     if (!reaped_) ::kill(child_, number);
   }
@@ -211,7 +213,7 @@ class Supervisor {
     if (BootClock::now() < kill_at_) return false;
     if (give_up_at_ == Instant{}) {
       give_up_at_ = BootClock::now() + give_up_after;
-      // At once; to look for the rest comes after.
+      // Known processes first; the search for the rest takes longer.
       signal_child(SIGKILL);
       for (const auto& process : known_) send_signal(process, SIGKILL);
     }

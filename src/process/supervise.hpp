@@ -15,10 +15,10 @@ struct Ending {
   int wait_status = 0;   ///< as from waitpid; of no meaning when `stopped`
   int going_on = 0;      ///< how many processes the command has left running, which may go on
   bool stopped = false;  ///< its permit ended or was revoked while it ran
-  /// All had to end, and yet something below us may live on. A guard, if there is one, acts when we are gone: leave it
-  /// alone, and the lock to it or to the end of its lease.
+  /// All had to end, but something below us may still be alive. Do not release and do not stop the guard: it acts when
+  /// rlock has ended; without a guard the lock is free when its lease ends.
   bool left_behind = false;
-  /// Still there, where there was one: should rlock die now, it gives the lock back. Else stop it last.
+  /// The guard, still running, if there was one: it releases the lock if rlock dies now. Stop it after the release.
   std::optional<Guard> guard;
 };
 
@@ -36,19 +36,19 @@ struct Supervision {
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
 };
 
-/// Waits for `child`, forwards to it the signals that it did not get itself, and enforces the permit:
-/// stop_signal to it and all below it when the permit is revoked or comes to stop_at; SIGKILL after the
-/// grace, until none is left; all by permit.until(). Where the permit was revoked because somebody else may be running,
-/// SIGKILL at once. Touches no network, and blocks on nothing but ppoll.
+/// Waits for `child`, forwards signals that it did not get itself, and enforces the permit. When the permit is revoked
+/// or reaches stop_at, `child` and all below it get stop_signal, and SIGKILL after the grace, until none is left; all
+/// of this by permit.until(). If another holder may be running already, they get SIGKILL at once. Uses no network, and
+/// blocks on nothing but ppoll.
 ///
-/// When the command has ended by itself, what it left goes on, but nested runs are waited for. When it has ended after
-/// a signal, that signal goes to all that it left, and SIGKILL after the grace, until none is left. Such are: any
-/// signal that the command died of, or that its status 128 + n tells of; SIGTERM, whenever it came; SIGHUP, SIGINT and
-/// SIGQUIT where the command ended within the grace of it. (A job may take SIGHUP or SIGUSR1 for purposes of its own,
-/// and end by itself hours later.)
+/// When the command ends by itself, the processes that it left go on, but nested runs are waited for. When a signal
+/// ended the command, the processes that it left get that signal too, and SIGKILL after the grace, until none is left.
+/// A signal counts as the one that ended it if the command died of it or exited with 128 + n; SIGTERM always counts;
+/// SIGHUP, SIGINT and SIGQUIT count if the command ended within the grace after them. (A job may use SIGHUP or SIGUSR1
+/// for its own purposes, and end by itself hours later.)
 ///
-/// The guard and whatever `outlived` starts come into being only when the command has outlived some
-/// milliseconds, so that a short job pays for neither.
+/// The guard is started, and `outlived` is called, only after the command has run for some milliseconds: a short job
+/// pays for neither.
 Ending supervise(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how);
 
 }  // namespace rlock::process

@@ -18,7 +18,7 @@ Terminal::Terminal() {
 
 void Terminal::restore() const {
   if (fd_ < 0) return;
-  // A command with a group of its own, as an interactive shell is, has died with it in the foreground.
+  // An interactive shell as the command has its own process group, which is in the foreground when it dies.
   const pid_t foreground = ::tcgetpgrp(fd_);
   const bool is_ours = foreground == ::getpgrp() || (foreground > 0 && ::kill(-foreground, 0) != 0 && errno == ESRCH);
   if (is_ours) ::tcsetattr(fd_, TCSANOW, &modes_);  // SIGTTOU is blocked; see Signals

@@ -4,13 +4,13 @@
 
 namespace rlock::process {
 
-/// The modes of the terminal that the command is about to get, where it gets one. A command that is killed cannot put
-/// back what it changed (raw, no echo), as an editor or a password prompt would.
+/// The modes of the terminal before the command starts, if there is a terminal. A command that is killed cannot restore
+/// what it changed (raw mode, no echo).
 class Terminal {
  public:
   /// Remembers those of the first of the standard descriptors that is a terminal.
   Terminal();
-  /// Puts them back, unless somebody else is at the terminal by now. Waits for nothing, output included.
+  /// Restores them, unless another process group uses the terminal by now. Does not wait, not even for output.
   void restore() const;
 
  private:

@@ -6,9 +6,10 @@
 
 namespace rlock::process {
 
-/// Until there is a guard: the kernel kills rlock with SIGKILL at an Instant, though it be stopped just then, and the
-/// death signal takes the command along. Without it, an rlock that is frozen in its first milliseconds would leave its
-/// command running past the lease, or start it late. Disarmed when destroyed.
+/// Protects the time before there is a guard: a kernel timer kills rlock with SIGKILL at an Instant, even if rlock is
+/// stopped, and the command's death signal then kills the command. Without it, an rlock that is frozen in its first
+/// milliseconds could leave its command running after the end of the lease, or start it too late. Disarmed when
+/// destroyed.
 class Tripwire {
  public:
   explicit Tripwire(base::Instant at);

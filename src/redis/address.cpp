@@ -102,7 +102,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
     address.database = *database;
     rest = rest.substr(0, slash);
   }
-  if (rest.find('?') != std::string_view::npos) return fail(ErrorCode::usage, "takes no ?query");
+  if (rest.find('?') != std::string_view::npos) return fail(ErrorCode::usage, "cannot have a ?query");
   std::string_view port;
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
@@ -116,7 +116,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
     address.host = rest.substr(0, colon);
     port = colon == std::string_view::npos ? std::string_view("6379") : rest.substr(colon + 1);
   }
-  if (address.host.empty()) return fail(ErrorCode::usage, "names no host");
+  if (address.host.empty()) return fail(ErrorCode::usage, "has no host");
   if (base::has_control(address.host)) return fail(ErrorCode::usage, "has a control character in its host");
   const auto parsed = base::parse_number<unsigned>(port, 65535);
   if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
@@ -137,7 +137,7 @@ base::Result<Address> Address::parse(std::string_view url) {
   }
   if (url.starts_with(tcp)) return parse_tcp(url.substr(tcp.size()));
   if (url.starts_with(socket)) return parse_unix(url.substr(socket.size()));
-  return fail(ErrorCode::usage, "is none that rlock knows; " + std::string(known_forms));
+  return fail(ErrorCode::usage, "has an unknown form; " + std::string(known_forms));
 }
 
 std::string Address::display() const {

@@ -11,7 +11,7 @@ namespace rlock::redis {
 
 enum class Transport { tcp, unix_socket };
 
-/// Where a server is and how to enter it. Its password is in nothing that display() returns.
+/// Where a server is and the credentials for it. display() never shows the password.
 struct Address {
   Transport transport = Transport::tcp;
   std::string host = "127.0.0.1";  ///< tcp

@@ -7,9 +7,9 @@
 
 namespace rlock::redis {
 
-/// A server that stays where its URL says. Its name is looked up when it is first needed. What worked last is tried
-/// first after a break, so that a dead resolver takes no lock away, and looked up anew every other time after that,
-/// because names move.
+/// A server at the place that its URL says. The host name is looked up when first needed. After a break, the address
+/// that worked last is tried first, so that a dead resolver costs no lock; if that fails, every other try looks the
+/// name up again, because its address may have changed.
 class FixedLocator final : public Locator {
  public:
   explicit FixedLocator(const Address& address) : address_(address), name_(address.display()) {}

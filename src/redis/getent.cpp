@@ -22,8 +22,8 @@ using base::fail;
 
 constexpr std::size_t max_output = 64U << 10U;  // bytes
 
-// A child by its pidfd. The supervisor reaps any child, this one too: from then on it is nobody's, and waiting for it
-// fails with ECHILD, while its pid may be somebody else's.
+// A child, by its pidfd. The supervisor reaps any child, this one too: after that, waiting for it fails with ECHILD,
+// and its pid may belong to another process.
 class Child {
  public:
   explicit Child(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {

@@ -28,16 +28,16 @@ class Locator {
   /// Fails with unreachable, configuration or interrupted.
   virtual base::Result<Target> locate(Reason reason, base::Wait wait) = 0;
 
-  /// The last target could not be connected to. True where something was done about it, so that it is to be tried again
-  /// now.
+  /// Called when the last target could not be connected to. True if something was done about it (a server was started):
+  /// try again now.
   virtual base::Result<bool> revive(base::Wait) { return false; }
   /// A connection to the last target was made, with this descriptor. Fails with gone where it is not the server that
   /// was pinned.
   virtual base::Result<void> connected(int) { return {}; }
   /// Whether the server is known to be elsewhere by now. Asked before each flight, so it has to be cheap.
   virtual bool has_moved() const { return false; }
-  /// From here on only the server of the last connection will do: a lock was taken on it, and another one in its place
-  /// would know nothing of it. Of consequence where a server keeps nothing.
+  /// From here on only the server of the last connection may be used: it keeps a lock, and another server in its place
+  /// would not know it. Matters for a server that does not persist its data.
   virtual void pin() {}
 
   /// The server for messages; holds no password.

@@ -91,7 +91,7 @@ std::string_view command_named_in(std::string_view text) {
   return name == commands.end() ? "" : *name;
 }
 
-// Capitals alone: no token is, and no password that anybody ought to have.
+// Capital letters only: a token is never that, and a password should not be.
 bool is_error_code(std::string_view word) {
   return !word.empty() && word.size() <= 16 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
@@ -120,7 +120,7 @@ base::Error error_of(const Reply& reply, std::string_view server) {
   if (const auto* known = find_known(reply.text)) return {known->error, said(server, known->advice, known->text)};
   if (reply.text.starts_with(unknown_command)) {
     const auto name = command_named_in(reply.text);
-    // To have no AUTH is to refuse whoever comes with a password.
+    // A server without AUTH cannot accept a client that has a password.
     return {
         name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
         said(server, "it lacks a command that rlock needs", std::string(unknown_command) + ' ' + std::string(name))};

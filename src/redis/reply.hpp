@@ -23,8 +23,8 @@ struct Reply {
   std::string_view error_code() const;
 };
 
-/// What an error reply means for the caller. Of its text the message repeats only how a known one begins: servers and
-/// proxies append the arguments of the command, passwords and tokens among them (R33).
+/// What an error reply means for the caller. The message repeats only the known beginning of its text: servers and
+/// proxies append the arguments of the command, which may be passwords or tokens (R33 of tests/PROOFS.md).
 base::Error error_of(const Reply& reply, std::string_view server);
 /// The same of the reply to AUTH with an empty password, sent for a user whose password nobody gave.
 base::Error error_without_password(const Reply& reply, std::string_view server);

@@ -4,9 +4,9 @@
 
 namespace rlock::redis {
 
-/// Functions with which hiredis builds a Reply instead of its own tree. A reply nested deeper than
-/// eight levels is an error: hiredis itself goes on to any depth, and overflows the stack when it frees
-/// what it built. Sizes that a reply announces are not believed; memory grows with what has arrived.
+/// Functions with which hiredis builds a Reply instead of its own tree. A reply nested deeper than eight levels is an
+/// error: hiredis accepts any depth, and overflows the stack when it frees such a reply. Memory is allocated for the
+/// bytes that have arrived, not for the size that a reply announces.
 redisReplyObjectFunctions* reply_functions();
 
 }  // namespace rlock::redis

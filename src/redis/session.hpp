@@ -22,13 +22,12 @@ struct Greeting {
 /// When the greeting is sent.
 enum class Greet {
   first,     ///< before the first commands, which wait for its answer
-  together,  ///< in one flight with them; where it is refused they may have been carried out all the same, as another
-             ///< user or in another database, so this is for one who acts under a token of its own and can undo that
-             ///< on the same way
+  together,  ///< in one flight with the first commands. If it is refused, the server may have carried them out all the
+             ///< same, as another user or in another database: only for a caller that can release what it acquired
 };
 
-/// A server, and the connection to it that is made when needed and made anew after a failure. Where the greeting is
-/// refused the connection is not used again.
+/// A server and the connection to it, which is made when needed and again after a failure. If the greeting is refused,
+/// the connection is closed.
 class Session {
  public:
   /// timeout bounds connecting, and waiting for the replies of a flight.
@@ -61,7 +60,7 @@ class Session {
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
   int fd() const { return connection_ ? connection_->fd() : -1; }
-  /// When the last flight's first byte was about to be sent: where a lease counts from (R3).
+  /// When the last flight's first byte was about to be sent: where a lease counts from (R3 of tests/PROOFS.md).
   base::Instant sent_at() const { return sent_at_; }
   /// For messages; holds no password.
   const std::string& name() const { return locator_->name(); }

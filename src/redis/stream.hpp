@@ -17,8 +17,9 @@ struct Transfer {
   short wants = 0;        ///< then: the events of poll(2) to wait for before the next attempt
 };
 
-/// A connected stream of bytes over a non-blocking descriptor. Nothing in here waits: an attempt that can do nothing
-/// now says what it waits for, which over TLS need not be the obvious thing. A failure (unreachable) is final.
+/// A connected stream of bytes over a non-blocking descriptor. Its functions never wait: if nothing can be moved now,
+/// they return the events to wait for (with TLS, a read may have to wait until it can write). A failure (unreachable)
+/// is final.
 class Stream {
  public:
   virtual ~Stream() = default;

@@ -1,5 +1,5 @@
--- enter: take the lock, confirm a hand-off, or queue. Idempotent: sent again with the same token
--- it changes nothing that the first one did, so an unanswered enter may always be repeated.
+-- acquire: acquire the lock, confirm a hand-off, or queue. Idempotent: sent again with the same token
+-- it changes nothing that the first one did, so an acquire without an answer may always be repeated.
 --
 -- ARGV[1] token   32 hex digits
 -- ARGV[2] ttl     milliseconds; a lease is never shortened
@@ -13,7 +13,7 @@
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody
 --           record  of the holder, '' when it is not known
---         {-1}                                            token has left before; it never returns
+--         {-1}                                            the token has a tombstone; it never holds again
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
@@ -31,11 +31,11 @@ if holder == token then
   return {1, fence}
 end
 
--- One call for the common case, in which there is neither.
+-- One call for the common case, in which neither key exists.
 local has_queue = redis.call('EXISTS', tombstone, queue) > 0
 if has_queue and redis.call('EXISTS', tombstone) == 1 then return {-1} end
 
--- One with a ticket knows of a queue, and there is none: it was lost, and the others do not know it.
+-- A client with a ticket comes from a queue. If there is none, the queue was lost: call the other waiters back.
 local asked = tonumber(ticket) or 0
 if asked > 0 and not has_queue then redis.pcall('PUBLISH', channel_of_all(), 'r') end
 
@@ -50,12 +50,12 @@ end
 local rank = -1
 if ticket == '' then
   ticket = 0
-  -- Changes nothing, and fails on a replica, whose "busy" is no answer.
+  -- Changes nothing, and fails on a replica, which cannot know whether the lock is busy.
   local said = redis.pcall('DEL', tombstone)
   if type(said) == 'table' and string.find(said.err, 'READONLY', 1, true) then return said end
 else
-  -- The earliest of what it asks for and what it has: a late enter may have queued it anew. Behind all is behind all,
-  -- also where the clock has stepped back since they came.
+  -- The earlier of the ticket it asks for and the one it has: a late acquire may have queued it again. A new ticket is
+  -- larger than all others, even if the clock has stepped back since.
   local scored = redis.call('ZSCORE', queue, token)
   local has = scored and tonumber(scored)
   if not has and asked == 0 then
@@ -64,7 +64,7 @@ else
   end
   ticket = has and (asked == 0 or has <= asked) and has or asked
   local known, seen = record_of(token)
-  -- What has just been written is not written again: a look costs no more than looking.
+  -- A record that was written a moment ago is not written again, to keep a look cheap.
   if has ~= ticket or not scored or known ~= wake or math.abs(now() - seen) >= FRESH_US then
     local from = silence_counts_from()
     redis.call('ZADD', queue, integer(ticket), token)

@@ -1,5 +1,5 @@
--- check: does token hold the lock? Writes nothing: two who renew under one token and are told of each change of the lock
--- would wake each other without end if they answered with a renewal.
+-- check: does token hold the lock? Writes nothing: two clients that renew under one token are told of each change of
+-- the lock. If each answered with a renewal, they would wake each other for ever.
 --
 -- ARGV[1] token
 --

@@ -13,37 +13,37 @@
 --                  WHO    free text for status, never read here
 --                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts
 -- KEYS[4] fence  string: the last fence given out
--- KEYS[5] spent  string: exists once this token has left; a late command of it does nothing
+-- KEYS[5] tombstone  string: exists once this token was released; a late command of it does nothing
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
--- Messages: "g" the lock is yours, confirm with enter; "h MS" you have come to be among the first, look in MS.
+-- Messages: "g" you have been handed the lock, confirm with acquire; "h MS" you are now among the first, look in MS.
 -- Channel of all waiters of the lock: the same without ":" .. token.
 -- Message: "r" the queue was lost, return to it with your ticket.
 --
--- The first WATCHERS of the queue watch the lock's key (client tracking) for what nobody tells: a foreign holder that
--- goes, a flush, a side key deleted, a hand-off to one that is frozen. Whoever comes to be one of them hears "h"; those
--- who are one from the start see their rank.
+-- The first WATCHERS of the queue watch the lock's key (client tracking), for events without a message: a foreign
+-- holder releases, a flush, a deleted side key, a hand-off to a frozen waiter. A waiter that becomes one of them gets
+-- "h"; one that is among them from the start sees it by its rank.
 
 local lock, queue, info, fences, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local WATCHERS = 3
-local WATCH_MS = 500           -- "h": where the queue moves fast, it is over before it costs anybody a look
+local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
 local WATCH_STEP_MS = 100
 local VERSION = '1'            -- of the records; lock/who.hpp reads it too
 local CLAIM_MS = 1000          -- a hand-off not confirmed within this goes to the next
 local CLAIM_POLL_MS = 3000     -- the same for one that polls: longer than between two polls
-local UNHEARD_MS = 9000        -- the same where no message could be sent: longer than between two pokes
-local SILENT_US = 20000000     -- a subscriber that has not poked for so long is frozen or gone
+local UNHEARD_MS = 9000        -- the same if no message could be sent: longer than between two heartbeats
+local SILENT_US = 20000000     -- a subscriber without a heartbeat for so long is frozen or gone
 local SILENT_POLL_US = 3000000 -- the same for one that polls
-local GAP_US = 10000000        -- longer than between two pokes: where nobody was heard for so long, the clock stepped
+local GAP_US = 10000000        -- longer than between two heartbeats: if nobody was heard for so long, the clock stepped
 local FRESH_US = 1000000       -- a sign of life younger than this need not be written anew
 local QUEUE_MS = 60000         -- side keys outlive the last sign of life by this
-local FENCE_MS = 86400000      -- beyond the time when the clock has caught up with it: then the clock keeps it growing
-local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names that are used once are never again
-local MAX_FENCE = 2 ^ 53 - 1   -- as far as numbers are exact
-local MAX_TOKEN = 512      -- bytes; a value that has more is no token, and may be of any size
+local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
+local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
+local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
+local MAX_TOKEN = 512          -- bytes; a longer value is not a token
 
-local FOREIGN = {}             -- stands for a holder that is no token
+local FOREIGN = {}             -- stands for a holder whose value is not a token
 
 -- Server microseconds, one instant for the whole script; asked for when needed.
 local asked_time
@@ -67,12 +67,12 @@ local function holder_of_lock()
   return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
 end
 
--- Lets a side key live for at least ms more; never shortens a life that it was given.
+-- Lets a side key live for at least ms more; never shortens its ttl.
 local function keep(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
 end
 
--- The same for the lock. One that somebody made endless stays so.
+-- The same for the lock. A lock without a ttl keeps having none.
 local function extend(ms)
   local left = redis.call('PTTL', lock)
   if left >= 0 and left < ms then redis.call('PEXPIRE', lock, ms) end
@@ -101,7 +101,7 @@ local function next_fence()
   return fence
 end
 
--- Records of holders that died, and of claims that ran out, go when they have become many.
+-- Deletes records of dead holders and of lapsed claims when there are many.
 local function sweep()
   if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
   for _, token in ipairs(redis.call('HKEYS', info)) do
@@ -123,8 +123,8 @@ local function tell_watchers(gone)
   end
 end
 
--- Since when silence counts. Some waiter pokes every few seconds: where none was heard for longer, or one in what is
--- still to come, the clock has stepped or the server stood still, and nobody is to blame.
+-- Since when silence counts. Some waiter sends a heartbeat every few seconds. If none was heard for longer, or the last
+-- one lies in the future, the clock has stepped or the server stood still, and no waiter counts as silent.
 local function silence_counts_from()
   local heard, from = string.match(redis.call('HGET', info, '@') or '', '^(%d+) (%d+)$')
   if not heard then return 0 end
@@ -145,9 +145,9 @@ local function alive(token, wake, seen)
   return not seen or not silent(seen, SILENT_US)
 end
 
--- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling.
--- Writes nothing: the first write of a script that grants is one that a full server refuses, and a delete, which it does
--- not refuse, would open the way for the rest.
+-- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling. Writes
+-- nothing: a script that grants must begin with a write that a full server refuses. A delete is not refused, and after
+-- it the server would accept the other writes.
 local function first_waiter(self)
   local dead = {}
   while true do
@@ -178,16 +178,16 @@ local function grant(token, ms, wake, who, dead)
     tell_watchers(#dead + 1)
     sweep()
   else
-    redis.call('DEL', info)  -- nobody waits: what is left there is of the dead
+    redis.call('DEL', info)  -- nobody waits: what is left there belongs to dead clients
   end
   redis.call('HSET', info, token, pack(wake, now(), fence, who))
   keep(info, ms + QUEUE_MS)
   return fence
 end
 
--- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever
--- happens to the message. Where ACLs deny the publish, a subscriber that watches sees it, any other pokes; who polls
--- looks so often that the claim lease is enough.
+-- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever happens to the message. If
+-- ACLs deny the publish, a watching subscriber sees the change, and another one finds it with its next heartbeat; a
+-- poller looks within the claim lease.
 local function hand_off(token, dead)
   local wake, _, _, _, who = record_of(token)
   grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', dead)

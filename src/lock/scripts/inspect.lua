@@ -1,6 +1,6 @@
 -- inspect: all of one lock, for status. Writes nothing.
 --
--- ARGV[1] most   how many waiters to list, 1 or more
+-- ARGV[1] max_waiters   how many waiters to list, 1 or more
 --
 -- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}}
 --   state    'free', 'held' (by an rlock), 'foreign'
@@ -9,7 +9,7 @@
 --   now      server microseconds
 --   waiting  how many wait; the list holds the first ones, in the order of the queue
 
-local most = tonumber(ARGV[1])
+local max_waiters = tonumber(ARGV[1])
 
 -- A side key of another type hides nothing but itself.
 local function read(otherwise, ...)
@@ -21,7 +21,7 @@ end
 
 local holder = holder_of_lock()
 local record = holder and holder ~= FOREIGN and read('', 'HGET', info, holder)
-local waiters = read({}, 'ZRANGE', queue, 0, most - 1, 'WITHSCORES')
+local waiters = read({}, 'ZRANGE', queue, 0, max_waiters - 1, 'WITHSCORES')
 for i = 1, #waiters, 2 do
   waiters[i], waiters[i + 1] = waiters[i + 1], read('', 'HGET', info, waiters[i]) or ''
 end

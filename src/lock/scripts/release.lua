@@ -1,7 +1,7 @@
--- leave: compare and delete, or step out of the queue; then hand the free lock to the next waiter.
+-- release: compare and delete, or leave the queue; then hand the free lock to the next waiter.
 --
 -- ARGV[1] token
--- ARGV[2] spent   milliseconds for which later commands of this token are void
+-- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing
 -- ARGV[3] force   '1': release whoever holds it; else ''
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known
@@ -42,7 +42,7 @@ local first, dead
 if mine or not holder then first, dead = first_waiter(false) end
 if dead and not first then
   remove_dead(dead)
-  redis.call('DEL', info)  -- what is left there is of the dead
+  redis.call('DEL', info)  -- what is left there belongs to dead clients
 elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)
 end

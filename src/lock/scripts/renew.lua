@@ -14,6 +14,6 @@ if holder ~= token then return {holder and 0 or -1} end
 extend(ttl)
 redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
 keep(info, ttl + QUEUE_MS)
--- Whatever became of the record, the lock is renewed.
+-- The lock is renewed, even if its record cannot be read.
 local is_well, _, _, _, fence = pcall(record_of, token)
 return {1, is_well and fence or 0}
