@@ -107,8 +107,8 @@ std::string man_page() {
 .Sh DESCRIPTION
 .Nm
 keeps a job to one at a time across many machines.
-Whoever comes second waits, in order of arrival, or gives up.
-The lease is renewed while COMMAND runs; where it cannot be, COMMAND is stopped before anybody else can get the lock.
+A second rlock waits, in order of arrival, or gives up.
+The lease is renewed while COMMAND runs; if it cannot be renewed, COMMAND is stopped before anybody else can acquire the lock.
 Each lock carries a fencing number that grows.
 .Bl -tag -width Ds
 )";
