@@ -25,14 +25,14 @@ using base::Instant;
 
 // A job that ends within this needs no guard and no renewal.
 constexpr auto short_job = 10ms;
-// Between two rounds of SIGKILL, for the kernel to do it.
+// Between two rounds of SIGKILL.
 constexpr auto kill_round = 2ms;
-// The same where SIGKILL has not helped for long.
+// The same when a process is stuck.
 constexpr auto stuck_round = 250ms;
 // Between two looks at the names of nested runs: a run may drop the name when it is not nested after all.
 constexpr auto nested_look = 200ms;
-// How long to wait for what SIGKILL does not end.
-constexpr auto give_up_after = 1s;
+// A process that lives on for so long after SIGKILL is stuck in the kernel.
+constexpr auto stuck_after = 1s;
 
 class Supervisor {
  public:
@@ -211,19 +211,19 @@ class Supervisor {
     if (!stopping_) return false;
     if (nothing_left(std::max(kill_at_, BootClock::now() + kill_round))) return true;
     if (BootClock::now() < kill_at_) return false;
-    if (give_up_at_ == Instant{}) {
-      give_up_at_ = BootClock::now() + give_up_after;
+    if (stuck_at_ == Instant{}) {
+      stuck_at_ = BootClock::now() + stuck_after;
       // Known processes first; the search for the rest takes longer.
       signal_child(SIGKILL);
       for (const auto& process : known_) send_signal(process, SIGKILL);
     }
     const auto looked =
-        look_below(self(), guard_pid(), give_up_at_, [](const Process& process) { send_signal(process, SIGKILL); });
-    if (BootClock::now() < give_up_at_) return false;
+        look_below(self(), guard_pid(), stuck_at_, [](const Process& process) { send_signal(process, SIGKILL); });
+    if (BootClock::now() < stuck_at_) return false;
     const char* cannot =
         "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
     if (!told_ && looked != Looked::blind) {
-      // The lock is still ours, and may not go to another as long as that runs.
+      // We still hold the lock, and must not release it while that process runs.
       if (!std::exchange(is_stuck_, true)) base::log_error(std::string(cannot) + "; holding the lock until it ends");
       return false;
     }
@@ -253,9 +253,9 @@ class Supervisor {
     fds.push_back({timer_.fd(), POLLIN, 0});
     fds.push_back({permit_.wake_fd(), POLLIN, 0});
     fds.push_back({permit_.revoked() ? -1 : how_.outer_fd, POLLIN, 0});
-    signals_.wait_event(fds, at);  // the bound again, should there be no descriptor for a timer
+    signals_.wait_event(fds, at);  // the bound again, in case there was no descriptor for a timer
     if (fds[fds.size() - 2].revents != 0) permit_.heard();
-    // Who held the lock is dead, and its guard may be: nobody renews, and nobody knows when somebody else begins.
+    // The holder is dead, and its guard may be dead too: nobody renews, and another holder may start at any moment.
     if (fds.back().revents != 0) permit_.revoke(base::Permit::Loss::taken);
   }
 
@@ -275,7 +275,7 @@ class Supervisor {
   base::BootTimer timer_;
   Ending ending_;
   Instant kill_at_{};
-  Instant give_up_at_{};  // set with the first SIGKILL
+  Instant stuck_at_{};  // set with the first SIGKILL
   Instant reaped_at_{};
   bool reaped_ = false;
   bool may_end_ = false;
