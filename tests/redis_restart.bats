@@ -65,7 +65,7 @@ seconds() { date +%s.%N; }
   local pid
   pid=$(server_pid "own-$BATS_TEST_NUMBER")
   expect 5 rlock run "$key" -- sh -c "kill -KILL $pid; exit 5"
-  [[ $output == *'trying on in the background'* ]]
+  [[ $output == *'still trying in the background'* ]]
   own_server "${keeps[@]}"
   until_true 3 is_free
 }

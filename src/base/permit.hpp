@@ -13,7 +13,7 @@ namespace rlock::base {
 /// guard, so that the guard sees each new end without being woken, and nothing has to be sent when rlock dies.
 ///
 ///     now ............ stop_at ......... kill_at ......... until
-///          run          |  TERM, grace   |  KILL, reap      |  the server may give the lock away
+///          run          |  TERM, grace   |  KILL, reap      |  the server may grant the lock to another
 class Permit {
  public:
   /// Why it ended before its time, the milder ones first.

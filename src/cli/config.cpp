@@ -100,7 +100,8 @@ class File {
       return wrong(line.place, "'" + name + "' is not an option of rlock " + line.section);
     }
     if (line.item.inputs.size() != 1) {
-      return wrong(line.place, "'" + name + "' takes one value; put one with spaces or commas in quotes, a comment behind #");
+      return wrong(line.place,
+                   "'" + name + "' takes one value; put one with spaces or commas in quotes, a comment behind #");
     }
     const auto& value = line.item.inputs.front();
     if (!is_off(*row, value)) {

@@ -327,9 +327,7 @@ std::string_view group_title(Group group) {
   return "Output";
 }
 
-bool is_off(const OptionRow& row, std::string_view text) {
-  return row.kind == Kind::flag && parse_flag(text) == false;
-}
+bool is_off(const OptionRow& row, std::string_view text) { return row.kind == Kind::flag && parse_flag(text) == false; }
 
 Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {
   if (row.kind == Kind::flag) {

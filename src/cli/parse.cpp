@@ -62,7 +62,8 @@ bool wants_export(std::span<const std::string> own_words) {
   return std::ranges::any_of(own_words, [&](std::string word) {
     if (!word.starts_with('-')) return false;
     word.erase(0, word.find_first_not_of('-'));
-    std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+    std::ranges::transform(word, word.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
     return !nearest(word, name).empty();
   });
 }
@@ -140,7 +141,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   parsed = verb->words == Words::key_command
                ? parse_up_to_word(settings, verb->bit, name, behind_verb)
                : parse_all(settings, verb->bit, name, behind_verb, max_words(verb->words));
-  // What is left of `run` is its KEY and COMMAND, which is not ours to change.
+  // The rest of `run` is its KEY and COMMAND, which must not be changed.
   const auto not_ours = parsed && verb->words == Words::key_command ? parsed->words.size() : 0;
   std::ranges::for_each(arguments.first(arguments.size() - not_ours), hide_credentials);
   if (!parsed) return refused(parsed.error());

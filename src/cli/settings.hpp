@@ -26,7 +26,7 @@ class Settings {
   /// something.
   base::Result<void> read_environment(const VerbRow& verb);
 
-  /// What nobody has set.
+  /// Gives each option that is not set its default.
   void set_defaults();
 
   commands::Options& options() { return options_; }

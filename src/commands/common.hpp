@@ -23,7 +23,7 @@ int report(const base::Error& error, const Options& options, const process::Sign
 /// busy.
 int report_busy(const Options& options, const std::optional<lock::Busy>& met);
 
-/// What to do about a lock whose lease has no end.
+/// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key);
 
 /// Writes to standard output, all of it and now: false when that failed.

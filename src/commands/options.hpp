@@ -11,7 +11,7 @@ namespace rlock::commands {
 enum class OnLost { kill, warn };
 enum class Format { text, json, shell };
 
-/// What a command line, its environment and the configuration files come to. The meaning and default of
+/// The options as the command line, the environment and the configuration files set them. The meaning and default of
 /// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
 struct Options {
   std::string key;                   ///< empty: status of all

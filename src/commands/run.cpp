@@ -119,7 +119,7 @@ class Run {
   Result<std::optional<HeldLease>> acquire() {
     const auto wait = patience(options_);
     if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
-      // Below another run, of another key: one look first, for it may wait for us.
+      // Below a run of another key, which may wait for us: ask once before waiting.
       auto held = acquire(base::Duration(0));
       if (!held || *held) return held;
       tell_of_a_run_above();

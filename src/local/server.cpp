@@ -110,7 +110,7 @@ Answer probe(const std::string& socket) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  // Out of the way first: either may be one of the five that are filled now.
+  // Move both first: either may be one of the five descriptors that are set below.
   directory = ::fcntl(directory, F_DUPFD_CLOEXEC, 5);
   report = ::fcntl(report, F_DUPFD_CLOEXEC, 5);
   const int null = ::open("/dev/null", O_RDWR);

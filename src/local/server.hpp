@@ -14,10 +14,10 @@ namespace rlock::local {
 /// is made (0700) when missing; one that is not ours alone to write is refused (configuration).
 base::Result<std::string> local_socket();
 
-/// Starts a server behind `socket`, which local_socket() returned, unless one answers there by now; safe when many
-/// callers do so at once. It listens on that socket only, keeps nothing on disk, evicts nothing, and is nobody's child:
-/// it holds no descriptor, terminal, working directory or environment of the caller and lives on. It holds its
-/// directory's BSD lock for life, which keeps a second server out, and those cleaners that respect it.
+/// Starts a server behind `socket`, which local_socket() returned, unless one answers there already. Many callers may
+/// do so at once. The server listens on that socket only, keeps nothing on disk and evicts nothing. It is a daemon: it
+/// keeps no descriptor, terminal, working directory or environment of the caller. It holds the BSD lock of its
+/// directory for life, so that no second server starts and systemd-tmpfiles does not clean the directory.
 base::Result<void> start_local_server(const std::string& socket, base::Poller& poller);
 
 /// One local server, as distinct from a later one at the same path: its locks are in memory only and end with it.

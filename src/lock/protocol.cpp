@@ -126,7 +126,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
   const auto hello = RLOCK_TRY(session_.next(wait));
   const auto subscribed = RLOCK_TRY(session_.next(wait));
   if (hello.is_error() || subscribed.is_error()) {
-    // What the refused subscription left of the connection is of no use.
+    // After a refused subscription the connection cannot be used.
     session_.close();
     // Busy or loading passes by; what is not known or not permitted stays so.
     auto error = redis::error_of(hello.is_error() ? hello : subscribed, session_.name());

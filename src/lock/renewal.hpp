@@ -11,8 +11,8 @@
 namespace rlock::lock {
 
 /// Keeps a lease alive from a thread of its own, the only one that talks to the backend while the command runs. It
-/// extends the permit with each renewal and revokes it when the token is not the holder's any more. No answer does not
-/// mean lost: it tries again until the supervisor acts on the permit. When the backend reports that the lock was
+/// extends the permit with each renewal and revokes it when the token does not hold the lock any more. No answer does
+/// not mean lost: it tries again until the supervisor acts on the permit. When the backend reports that the lock was
 /// touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:

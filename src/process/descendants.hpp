@@ -49,10 +49,9 @@ enum class Looked {
 };
 using Found = std::function<void(const Process&)>;
 
-/// Calls `found` once for each living process below `roots`, which are left out themselves, parents before their
-/// children, as soon as it is seen; `except` and all below it are left out too. Costs what those processes cost,
-/// however many others the machine has, where the kernel has /proc/PID/task/TID/children; elsewhere a walk over all of
-/// /proc. Ends at `until` at the latest.
+/// Calls `found` once for each living process below `roots`, as soon as it is seen, parents before their children. The
+/// roots are left out, and so are `except` and all below it. If the kernel has /proc/PID/task/TID/children, the cost
+/// depends only on the number of processes found; else it is a walk over all of /proc. Ends at `until` at the latest.
 ///
 /// A process that forks and exits meanwhile may be missed, and its children with it. If a root is a subreaper, it
 /// adopts them and the next look finds them.

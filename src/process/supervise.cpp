@@ -234,7 +234,7 @@ class Supervisor {
     return true;
   }
 
-  // What has lost its parent is our child, and waitpid has just reaped all that are dead.
+  // Orphans are our children, and waitpid has just reaped the dead ones.
   bool nothing_left(Instant until) {
     if (!reaped_ || childless_) return reaped_;
     if (const auto none = has_no_child(guard_pid())) return *none;

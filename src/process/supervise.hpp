@@ -32,7 +32,7 @@ struct Supervision {
   std::string nested_marker;        ///< for NestedRuns
   int outer_fd = -1;                ///< readable when the permit ends with another process; -1: there is none
   std::function<void()> outlived;   ///< the command has outlived its first milliseconds
-  std::function<void()> continued;  ///< we were stopped, for nobody knows how long
+  std::function<void()> continued;  ///< rlock was stopped, for an unknown time
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
 };
 

@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// One look-up. Destroying it breaks the look-up off and leaves nothing behind.
+// One look-up. Its destructor cancels it and frees everything.
 class Lookup {
  public:
   Lookup() = default;

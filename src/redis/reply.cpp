@@ -46,7 +46,7 @@ constexpr std::array known_texts{
     Meaning{"ERR wrong number of arguments", ErrorCode::internal, "it does not take a command as rlock sends it"},
     Meaning{"ERR Unknown Redis command called from", ErrorCode::configuration, "it lacks a command that rlock needs"},
     Meaning{"WRONGTYPE", ErrorCode::internal, "a key beside the lock holds something of another type"},
-    // What proxies say, of twemproxy the first two, of Envoy the others.
+    // Errors of proxies: the first two of twemproxy, the others of Envoy.
     Meaning{"ERR Connection refused", ErrorCode::unready, "it is a proxy that does not reach its server"},
     Meaning{"ERR Connection timed out", ErrorCode::unready, "it is a proxy that does not reach its server"},
     Meaning{"no upstream host", ErrorCode::unready, "it is a proxy that does not reach its server"},
@@ -64,7 +64,7 @@ const Meaning* find_row(std::string_view code) {
 }
 
 const Meaning* find_known(std::string_view text) {
-  // What Redis 7.0, and later ones, make of NOPERM inside a script.
+  // NOPERM inside a script, in the words of Redis 7.0 and of later ones.
   if (text.find("user executing the script can't") != std::string_view::npos ||
       text.find("ACL failure in script") != std::string_view::npos) {
     return find_row("NOPERM");

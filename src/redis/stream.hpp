@@ -24,7 +24,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// What has to be agreed on before the first byte. Returns the events to wait for, 0 when all is agreed on. Fails
+  /// The handshake before the first byte, if there is one. Returns the events to wait for, 0 when it is complete. Fails
   /// with refused where the peer is not whom it should be.
   virtual base::Result<short> handshake() = 0;
   /// The end of the stream is a failure.

@@ -1,13 +1,13 @@
 -- Shared by every script: the build puts this file in front of each of the others.
 --
 -- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another
---                type, belongs to a foreign library and is only ever respected.
+--                type, belongs to a foreign library and is never changed, except by a forced release.
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
 -- KEYS[3] info   HASH: token -> record "VERSION WAKE SEEN SINCE FENCE WHO"
---                  VERSION  1. Releases of rlock that write another one may use the same lock: a record that is not
---                           understood is passed over, and its waiter keeps its place as long as it is subscribed
+--                  VERSION  1. Another release of rlock may write another version. Its records are not read, and its
+--                           waiters keep their places as long as they are subscribed
 --                  WAKE   s: subscribed to its channel, p: polls (channels are denied to it)
---                  SEEN   last sign of life of a waiter, server microseconds
+--                  SEEN   last heartbeat of a waiter, server microseconds
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
 --                  FENCE  of a holder; 0 while waiting
 --                  WHO    free text for status, never read here
@@ -36,8 +36,8 @@ local UNHEARD_MS = 9000        -- the same if no message could be sent: longer t
 local SILENT_US = 20000000     -- a subscriber without a heartbeat for so long is frozen or gone
 local SILENT_POLL_US = 3000000 -- the same for one that polls
 local GAP_US = 10000000        -- longer than between two heartbeats: if nobody was heard for so long, the clock stepped
-local FRESH_US = 1000000       -- a sign of life younger than this need not be written anew
-local QUEUE_MS = 60000         -- side keys outlive the last sign of life by this
+local FRESH_US = 1000000       -- a heartbeat later than this after the last one is written
+local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
 local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
@@ -62,7 +62,7 @@ local function holder_of_lock()
   local value = redis.pcall('GETRANGE', lock, 0, MAX_TOKEN)
   if type(value) == 'table' then
     if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
-    return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, in the server's own words
+    return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, with the server's own error
   end
   return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
 end
