@@ -60,9 +60,9 @@ struct OptionRow {
   std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it
-  std::string_view excludes{};  ///< mutual
-  long min = 0;                 ///< durations in ms, numbers
-  long max = 0;                 ///< numbers
+  std::string_view excludes{};     ///< mutual
+  long min = 0;                    ///< durations in ms, numbers
+  long max = 0;                    ///< numbers
 };
 
 std::span<const VerbRow> verb_table();
