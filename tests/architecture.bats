@@ -32,6 +32,7 @@ only() {
   # rooms LIBRARY: the folders with files that include it
   rooms() { grep -rlE "^#include <$1/" "$src" | sed "s,^$src/,,; s,/[^/]*$,," | sort -u; }
   [ "$(rooms hiredis)" = redis ]
+  [ "$(rooms openssl)" = redis ]
   [ "$(rooms CLI)" = cli ]
   [ "$(grep -rl '<ares.h>' "$src")" = "$src/redis/dns.cpp" ]
   [ "$(rooms nlohmann)" = commands ]

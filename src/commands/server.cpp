@@ -6,6 +6,7 @@
 
 #include "base/fd.hpp"
 #include "base/line.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "lock/single_server.hpp"
 #include "redis/fixed_locator.hpp"
@@ -45,6 +46,11 @@ Result<void> check_key(const std::string& key) {
   return {};
 }
 
+bool is_this_machine(const redis::Address& address) {
+  return address.transport == redis::Transport::unix_socket || address.host == "localhost" || address.host == "::1" ||
+         address.host.starts_with("127.");
+}
+
 std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local::OnDemand on_demand) {
   if (address.is_local) return std::make_unique<local::Locator>(on_demand);
   return std::make_unique<redis::FixedLocator>(address);
@@ -64,6 +70,9 @@ Result<redis::Address> server_address(const Options& options) {
   }
   // A user without a password is still sent to the server, which must not take us for the default user.
   if (!address->password && !address->user.empty()) address->password = "";
+  if (address->password && !address->password->empty() && !address->tls && !is_this_machine(*address)) {
+    base::log_note("the password goes to " + address->host + " as it is, for all in between to read; rediss:// encrypts");
+  }
   return address;
 }
 

@@ -10,7 +10,7 @@ using base::ErrorCode;
 using base::fail;
 
 constexpr std::string_view known_forms =
-    "write redis://[[user:]password@]host[:port][/db], unix:///path[?db=N] or local";
+    "write redis://[[user:]password@]host[:port][/db], rediss:// for TLS, unix:///path[?db=N] or local";
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -87,13 +87,55 @@ base::Result<Address> parse_unix(std::string_view rest) {
   return address;
 }
 
-base::Result<Address> parse_tcp(std::string_view rest) {
+// cacert=FILE&cert=FILE&key=FILE, in any order.
+base::Result<TlsSettings> read_tls_settings(std::string_view query) {
+  TlsSettings settings;
+  while (!query.empty()) {
+    const auto item = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(item.size() + 1, query.size()));
+    const auto equals = std::min(item.find('='), item.size());
+    const auto name = item.substr(0, equals);
+    auto* file = name == "cacert" ? &settings.cacert
+                 : name == "cert" ? &settings.cert
+                 : name == "key"  ? &settings.key
+                                  : nullptr;
+    if (file == nullptr) return fail(ErrorCode::usage, "cannot have another ?query than ?cacert=FILE&cert=FILE&key=FILE");
+    const auto path = unescape(item.substr(std::min(equals + 1, item.size())));
+    if (!path || path->empty()) return fail(ErrorCode::usage, "names no file in ?" + std::string(name) + "=");
+    *file = *path;
+  }
+  if (settings.cert.empty() != settings.key.empty()) return fail(ErrorCode::usage, "needs both ?cert= and ?key=");
+  return settings;
+}
+
+std::string query_of(const TlsSettings& settings) {
+  std::string query;
+  const auto add = [&](std::string_view name, const std::string& file) {
+    if (file.empty()) return;
+    query += query.empty() ? '?' : '&';
+    query += std::string(name) + "=" + escape(file, "%?&#");
+  };
+  add("cacert", settings.cacert);
+  add("cert", settings.cert);
+  add("key", settings.key);
+  return query;
+}
+
+enum class Tls { no, yes };
+
+base::Result<Address> parse_tcp(std::string_view rest, Tls tls) {
   Address address;
+  if (tls == Tls::yes) address.tls.emplace();
   // A password may hold an unescaped '@', a host cannot.
   const auto authority = rest.substr(0, rest.find_first_of("/?"));
   if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
     RLOCK_TRY(read_credentials(rest.substr(0, at), address));
     rest.remove_prefix(at + 1);
+  }
+  if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
+    if (tls == Tls::no) return fail(ErrorCode::usage, "cannot have a ?query; that is for rediss://");
+    address.tls = RLOCK_TRY(read_tls_settings(rest.substr(mark + 1)));
+    rest = rest.substr(0, mark);
   }
   if (const auto slash = rest.find('/'); slash != std::string_view::npos) {
     const auto text = rest.substr(slash + 1);
@@ -102,7 +144,6 @@ base::Result<Address> parse_tcp(std::string_view rest) {
     address.database = *database;
     rest = rest.substr(0, slash);
   }
-  if (rest.find('?') != std::string_view::npos) return fail(ErrorCode::usage, "cannot have a ?query");
   std::string_view port;
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
@@ -128,6 +169,7 @@ base::Result<Address> parse_tcp(std::string_view rest) {
 
 base::Result<Address> Address::parse(std::string_view url) {
   constexpr std::string_view tcp = "redis://";
+  constexpr std::string_view tls = "rediss://";
   constexpr std::string_view socket = "unix://";
   if (url == "local") {
     Address address;
@@ -135,19 +177,22 @@ base::Result<Address> Address::parse(std::string_view url) {
     address.is_local = true;
     return address;
   }
-  if (url.starts_with(tcp)) return parse_tcp(url.substr(tcp.size()));
+  if (url.starts_with(tcp)) return parse_tcp(url.substr(tcp.size()), Tls::no);
+  if (url.starts_with(tls)) return parse_tcp(url.substr(tls.size()), Tls::yes);
   if (url.starts_with(socket)) return parse_unix(url.substr(socket.size()));
   return fail(ErrorCode::usage, "has an unknown form; " + std::string(known_forms));
 }
 
-std::string Address::display() const {
+std::string Address::display() const { return name() + (tls ? query_of(*tls) : ""); }
+
+std::string Address::name() const {
   if (is_local) return "local";
   const auto who = user.empty() ? std::string() : escape(user, "%:@/?#") + ":@";
   if (transport == Transport::unix_socket) {
     return "unix://" + who + escape(path, "%?") + (database != 0 ? "?db=" + std::to_string(database) : "");
   }
   const bool is_v6 = host.find(':') != std::string::npos;
-  return "redis://" + who + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+  return (tls ? "rediss://" : "redis://") + who + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
          (database != 0 ? "/" + std::to_string(database) : "");
 }
 

@@ -8,7 +8,7 @@ base::Result<Target> FixedLocator::locate(Reason reason, base::Wait wait) {
   if (reason == Reason::refused) look_up_ = !look_up_;
   if (found_.addresses.empty() || look_up_) {
     look_up_ = false;  // where that fails, what worked last is tried next
-    found_.addresses = RLOCK_TRY(resolve(address_, wait));
+    found_ = {RLOCK_TRY(resolve(address_, wait)), address_.host, address_.tls};
   }
   return found_;
 }

@@ -12,7 +12,7 @@ namespace rlock::redis {
 /// name up again, because its address may have changed.
 class FixedLocator final : public Locator {
  public:
-  explicit FixedLocator(const Address& address) : address_(address), name_(address.display()) {}
+  explicit FixedLocator(const Address& address) : address_(address), name_(address.name()) {}
 
   base::Result<Target> locate(Reason reason, base::Wait wait) override;
   const std::string& name() const override { return name_; }

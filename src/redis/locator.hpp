@@ -1,16 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/wait.hpp"
 #include "redis/socket.hpp"
+#include "redis/tls.hpp"
 
 namespace rlock::redis {
 
 /// A place to connect to.
 struct Target {
   std::vector<SocketAddress> addresses;  ///< in the order to try them
+  std::string host = {};                 ///< what its certificate has to name
+  std::optional<TlsSettings> tls = {};   ///< nullopt: without TLS
 };
 
 /// Why a Session asks where the server is: what became of the place that it was told last.

@@ -22,8 +22,8 @@ Result<T> Session::dropped(base::Error error) {
   return std::unexpected(std::move(error));
 }
 
-Result<base::Fd> Session::connect_socket(Wait wait) {
-  const auto target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
+Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
+  target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
   auto socket = redis::connect(target.addresses, name(), wait);
   if (socket || socket.error().code != ErrorCode::unreachable) return socket;
   const bool is_revived = RLOCK_TRY(locator_->revive(wait));
@@ -33,9 +33,16 @@ Result<base::Fd> Session::connect_socket(Wait wait) {
 
 Result<void> Session::connect(Wait wait) {
   pushes_.clear();
-  auto socket = RLOCK_TRY(connect_socket(wait));
+  Target target;
+  auto socket = RLOCK_TRY(connect_socket(target, wait));
   RLOCK_TRY(locator_->connected(socket.get()));
-  connection_ = RLOCK_TRY(Connection::open(plain_stream(std::move(socket)), name(), wait));
+  std::unique_ptr<Stream> stream;
+  if (target.tls) {
+    stream = RLOCK_TRY(tls_stream(std::move(socket), target.host, *target.tls));
+  } else {
+    stream = plain_stream(std::move(socket));
+  }
+  connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), wait));
   reason_ = Reason::broken;
   return {};
 }

@@ -67,7 +67,7 @@ class Session {
 
  private:
   base::Result<void> connect(base::Wait wait);
-  base::Result<base::Fd> connect_socket(base::Wait wait);
+  base::Result<base::Fd> connect_socket(Target& target, base::Wait wait);
   std::vector<Command> greeting_commands() const;
   base::Result<void> start(std::span<const Command> greeting, std::span<const Command> commands, base::Wait wait);
   template <class T>

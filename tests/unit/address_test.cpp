@@ -103,10 +103,27 @@ TEST(Address, NeverShowsThePassword) {
     EXPECT_EQ(again->path, address->path);
     EXPECT_EQ(again->database, address->database);
   }
-  for (const char* url : {"redis://:canary@h:x", "redis://:canary%zz@h", "rediss://:canary@h", "canary"}) {
+  for (const char* url : {"redis://:canary@h:x", "redis://:canary%zz@h", "redisss://:canary@h", "canary"}) {
     const auto address = Address::parse(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().message.find("canary"), std::string::npos) << address.error().message;
+  }
+}
+
+TEST(Address, HasTlsWhereTheUrlSaysSo) {
+  const auto plain = Address::parse("redis://h");
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->tls);
+  const auto secret = Address::parse("rediss://ann:p@h:7000/3?cert=/a%20b&key=/k&cacert=/ca");
+  ASSERT_TRUE(secret && secret->tls);
+  EXPECT_EQ(*secret->tls, (TlsSettings{"/ca", "/a b", "/k"}));
+  EXPECT_EQ(secret->port, 7000);
+  EXPECT_EQ(secret->database, 3);
+  EXPECT_EQ(secret->display(), "rediss://ann:@h:7000/3?cacert=/ca&cert=/a b&key=/k");
+  EXPECT_EQ(Address::parse(secret->display())->tls, secret->tls);
+  for (const auto* wrong : {"redis://h?cacert=/ca", "rediss://h?cert=/c", "rediss://h?key=/k", "rediss://h?cacert=",
+                            "rediss://h?ca=/c", "rediss://h?cacert"}) {
+    EXPECT_FALSE(Address::parse(wrong)) << wrong;
   }
 }
 

@@ -1,0 +1,160 @@
+# rediss://: whom rlock speaks TLS with, whom it refuses, and that nothing secret is said before.
+load helper
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR"
+  authority ca
+  authority other
+  certificate server ca 'DNS:localhost,IP:127.0.0.1'
+  certificate client ca 'DNS:somebody'
+  port=$(free_port) strict_port=$(free_port)
+  export port strict_port dir=$BATS_FILE_TMPDIR
+  tls_server open "$port" server --tls-auth-clients no --requirepass "$canary"
+  tls_server strict "$strict_port" server --tls-auth-clients yes --requirepass "$canary"
+}
+teardown_file() { stop_servers; }
+export canary=s3cret-canary
+
+setup() {
+  key="key-$BATS_TEST_NUMBER"
+  cd "$BATS_TEST_TMPDIR" || return 1
+  jobs_before=$(jobs -p)
+  export REDISCLI_AUTH=$canary
+}
+
+# authority NAME: who signs certificates.
+authority() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
+    -keyout "$1.key" -out "$1.crt" 2>/dev/null
+}
+
+# certificate NAME AUTHORITY [SAN [COMMON_NAME [END]]]
+certificate() {
+  local name=$1 authority=$2 san=${3:-} common=${4:-$1} end=${5:-21000101000000Z}
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$common" \
+    -keyout "$name.key" -out "$name.csr" 2>/dev/null
+  printf '%s\n' "${san:+subjectAltName=$san}" >"$name.ext"
+  : >"$name.index"
+  printf '[ca]\ndefault_ca = it\n[it]\ndatabase = %s.index\nnew_certs_dir = .\ndefault_md = sha256\npolicy = any\nrand_serial = yes\n[any]\ncommonName = supplied\n' \
+    "$name" >"$name.conf"
+  openssl ca -batch -config "$name.conf" -cert "$authority.crt" -keyfile "$authority.key" -in "$name.csr" \
+    -extfile "$name.ext" -startdate 20200101000000Z -enddate "$end" -notext -out "$name.crt" 2>/dev/null
+}
+
+# tls_server NAME PORT CERTIFICATE [REDIS OPTION...]: one that speaks TLS alone, answering when this returns.
+tls_server() {
+  local name=$1 tls_port=$2 certificate=$3
+  shift 3
+  redis-server --port 0 --tls-port "$tls_port" --bind 127.0.0.1 --tls-cert-file "$certificate.crt" \
+    --tls-key-file "$certificate.key" --tls-ca-cert-file ca.crt --save '' --dir "$BATS_FILE_TMPDIR" \
+    --unixsocket "$BATS_FILE_TMPDIR/$name.sock" "$@" >"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
+  disown $!
+  echo $! >"$BATS_FILE_TMPDIR/$name.pid"
+  until_true 10 test -S "$BATS_FILE_TMPDIR/$name.sock"
+}
+
+# url HOST [PORT [QUERY]]
+url() { echo "rediss://$1:${2:-$port}?cacert=$dir/ca.crt${3:-}"; }
+
+# redis NAME COMMAND...: past TLS, through the socket.
+redis() { redis-cli -s "$dir/$1.sock" "${@:2}"; }
+
+# refused TEXT URL: 77 with the reason, for a run and for an acquire; no command was run, and no password was sent.
+refused() {
+  expect_error 77 "$1" timeout 20 rlock --server "$2" run "$key" -- touch ran
+  expect_error 77 "$1" timeout 20 rlock --server "$2" acquire -n "$key"
+  [ ! -e ran ]
+}
+
+# answering CERTIFICATE [S_SERVER OPTION...]: a TLS server that writes down whatever it is sent; its port in $peer.
+answering() {
+  local certificate=$1
+  shift
+  peer=$(free_port)
+  background timeout 50 openssl s_server -accept "127.0.0.1:$peer" -cert "$certificate.crt" -key "$certificate.key" \
+    -quiet "$@" >heard 2>heard.err </dev/null
+  until_true 10 listens "$peer"
+}
+listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
+
+@test "a server whose certificate names it, by name or by address, is spoken to" {
+  expect 0 rlock --server "$(url localhost)" run "$key" -- echo by-name
+  [ "$output" = by-name ]
+  expect 0 rlock --server "$(url 127.0.0.1)" run "$key" -- sh -c 'sleep 0.3; echo by-address'
+  [ "$output" = by-address ]
+  grep -q . <<<"$(redis open info commandstats 2>/dev/null | grep cmdstat_auth)"
+}
+
+@test "waiting, hand-over and renewal go on over TLS" {
+  RLOCK_SERVER=$(url localhost)
+  export RLOCK_SERVER
+  background rlock run --ttl 600ms "$key" -- sh -c 'touch first; sleep 1.5; [ ! -e second ]'
+  until_true 10 test -e first
+  expect 0 rlock run "$key" -- touch second
+  finish
+}
+
+@test "the authorities of the machine are trusted where the URL names none" {
+  expect 0 env SSL_CERT_FILE="$dir/ca.crt" rlock --server "rediss://localhost:$port" run "$key" -- true
+  refused 'certificate' "rediss://localhost:$port"
+}
+
+@test "a server that wants a certificate of us gets it" {
+  expect 0 rlock --server "$(url localhost "$strict_port" "&cert=$dir/client.crt&key=$dir/client.key")" run "$key" -- true
+  run --separate-stderr timeout 20 rlock --server "$(url localhost "$strict_port")" run "$key" -- touch ran
+  [ "$status" = 77 ]
+  [ ! -e ran ]
+}
+
+@test "a wrong name, a wrong address, an unknown authority, an expired and a self-signed certificate are refused unheard" {
+  certificate wrong-name "$dir/ca" 'DNS:elsewhere.example'
+  certificate wrong-address "$dir/ca" 'IP:127.0.0.2,DNS:localhost'
+  certificate stranger "$dir/other" 'DNS:localhost,IP:127.0.0.1'
+  certificate expired "$dir/ca" 'DNS:localhost' localhost 20200102000000Z
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+    -addext 'subjectAltName=DNS:localhost' -keyout alone.key -out alone.crt 2>/dev/null
+  local row name host text
+  for row in 'wrong-name localhost ostname' 'wrong-address 127.0.0.1 address' 'stranger localhost issuer' \
+    'expired localhost expired' 'alone localhost self'; do
+    read -r name host text <<<"$row"
+    answering "$name"
+    refused "$text" "$(url "$host" "$peer")"
+    [ ! -s heard ]
+    end_jobs
+    background_pids=()
+  done
+}
+
+@test "a name that stands in the subject alone is not enough where the certificate lists others" {
+  certificate subject "$dir/ca" 'DNS:elsewhere.example' localhost
+  answering subject
+  refused ostname "$(url localhost "$peer")"
+  [ ! -s heard ]
+}
+
+@test "TLS 1.1 and a server without TLS are refused, with what is wrong" {
+  answering "$dir/server" -tls1_1 -cipher DEFAULT@SECLEVEL=0
+  refused TLS "$(url localhost "$peer")"
+  [ ! -s heard ]
+  # Redis itself says nothing to a greeting of TLS; what does not speak RESP either may answer with text.
+  plain=$(free_port)
+  background timeout 50 socat "TCP-LISTEN:$plain,bind=127.0.0.1,fork,reuseaddr" SYSTEM:'echo 220 mail.example; sleep 5'
+  until_true 10 listens "$plain"
+  refused 'does not speak TLS' "$(url localhost "$plain")"
+}
+
+@test "files that cannot be used are a matter of configuration, and nothing is sent" {
+  expect_error 78 cacert rlock --server "rediss://localhost:$port?cacert=/nonexistent" run "$key" -- touch ran
+  expect_error 78 cert= rlock --server "$(url localhost "$port" '&cert=/nonexistent&key=/nonexistent')" run "$key" -- touch ran
+  expect_error 64 key rlock --server "$(url localhost "$port" "&cert=$dir/client.crt")" run "$key" -- touch ran
+  expect_error 64 'cacert' rlock --server "rediss://localhost:$port?cacrt=x" run "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "a handshake that is never answered ends by the connect timeout, and one in the midst of a job by the deadline" {
+  silent=$(free_port)
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$silent" --seconds 50 >ready
+  until_true 10 grep -q ready ready
+  expect_error 69 'no answer' timeout 20 rlock --server "$(url localhost "$silent")" --connect-timeout 300ms run "$key" -- touch ran
+  [ ! -e ran ]
+}
