@@ -98,9 +98,9 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
 
 @test "a signal that the command took for its own purposes does not end what it leaves" {
   local name
-  for name in HUP INT USR1; do
+  for name in HUP USR1; do
     rm -f seen end left.* go
-    start_leaver -t 60s -k 50ms "trap 'touch got' HUP INT USR1; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
+    start_leaver -t 60s -k 50ms "trap 'touch got' HUP USR1; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
     rm -f got
     kill "-$name" "$rlock"
     until_true 10 [ -e got ]
@@ -115,14 +115,18 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
   done
 }
 
-@test "TERM counts however long the command took to obey" {
-  start_leaver -t 60s -k 50ms "trap 'touch got' TERM; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
-  kill -TERM "$rlock"
-  until_true 10 [ -e got ]
-  sleep 0.1 # more than --kill-after
-  touch go
-  ended 5 "$rlock"
-  is_gone "$(cat left.pid)"
+@test "TERM, INT and QUIT count however long the command took to obey" {
+  local name
+  for name in TERM INT QUIT; do
+    rm -f seen end left.* go got
+    start_leaver -t 60s -k 50ms "trap 'touch got' TERM INT QUIT; $begins_left; until [ -e go ]; do sleep 0.02; done; exit 5"
+    kill "-$name" "$rlock"
+    until_true 10 [ -e got ]
+    sleep 0.1 # more than --kill-after
+    touch go
+    ended 5 "$rlock"
+    is_gone "$(cat left.pid)"
+  done
 }
 
 @test "-v says how many processes go on" {

@@ -188,9 +188,9 @@ constexpr OptionRow options[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], or "
-             "local for a "
-             "private server of this machine; without it redis://127.0.0.1:6379",
+     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], the same with rediss:// and "
+             "[?cacert=FILE&cert=FILE&key=FILE] for TLS, unix:///path[?db=N], or local for a private server of this "
+             "machine; without it redis://127.0.0.1:6379",
      .environment = "RLOCK_SERVER"},
     {.name = "prefix",
      .kind = Kind::text,

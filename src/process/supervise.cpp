@@ -145,7 +145,9 @@ class Supervisor {
     for (const auto& [number, at] : asked_) {
       if (WIFSIGNALED(status) && WTERMSIG(status) == number) return number;
       if (WIFEXITED(status) && WEXITSTATUS(status) == base::exit_signal_base + number) return number;
-      if (number == SIGTERM || (is_for_good(number) && at + permit_.grace() >= reaped_at_)) return number;
+      // A hang-up may have been a word to a daemon, which ends for reasons of its own much later.
+      const bool is_recent = at + permit_.grace() >= reaped_at_;
+      if (is_for_good(number) && (number != SIGHUP || is_recent)) return number;
     }
     return std::nullopt;
   }

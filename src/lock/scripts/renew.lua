@@ -10,7 +10,12 @@
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 
 local holder = holder_of_lock()
-if holder ~= token then return {holder and 0 or -1} end
+if holder ~= token then
+  -- Changes nothing, and fails on a replica, which may only lag behind.
+  local reply = redis.pcall('ZREM', queue, token)
+  if type(reply) == 'table' and string.find(reply.err, 'READONLY', 1, true) then return reply end
+  return {holder and 0 or -1}
+end
 extend(ttl)
 redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
 keep(info, ttl + QUEUE_MS)
