@@ -13,8 +13,8 @@
 namespace rlock::cli {
 
 /// Verbs and options as rows: the one source of their names, defaults, environment and help. Parsing, --help, the
-/// configuration files, the man page and the completions read it. A new option is one row; a new verb is one row and a
-/// file in commands/.
+/// configuration files, the man page and the completions read it. A new option is one row; a new verb is a bit, a row,
+/// and its function in commands/verbs.hpp with a file of its own.
 
 enum Verbs : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, every_verb = 31 };
 

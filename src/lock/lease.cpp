@@ -12,12 +12,11 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-constexpr nanoseconds default_grace = 5s;
 constexpr nanoseconds max_kill_time = 1s;
 
 LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after, nanoseconds min_kill_time) {
   const nanoseconds third = nanoseconds(ttl) / 3;
-  return {ttl, kill_after ? nanoseconds(*kill_after) : std::min(default_grace, third),
+  return {ttl, kill_after ? nanoseconds(*kill_after) : std::min<nanoseconds>(default_grace, third),
           std::min(std::max(max_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
 }
 

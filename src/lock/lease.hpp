@@ -15,6 +15,9 @@ struct Lease {
   base::Instant counts_from{};  ///< before the request that got it was sent (R3 of tests/PROOFS.md)
 };
 
+/// The grace of those who do not say --kill-after; at most a third of the ttl.
+inline constexpr base::Duration default_grace = std::chrono::seconds(5);
+
 enum class Renewing { yes, no };
 
 /// The arithmetic of a lease: how long the answer "yours for ttl", given to a request sent at s, is sure
@@ -28,7 +31,7 @@ struct LeaseTerms {
   std::chrono::nanoseconds grace{};
   std::chrono::nanoseconds kill_time{};
 
-  /// kill_after: what the user asked for; without it 5 s, at most a third of the ttl. Fails (usage) when
+  /// kill_after: what the user asked for; without it default_grace, at most a third of the ttl. Fails (usage) when
   /// grace and kill time leave no room for the lease to be renewed after a first try failed, and names
   /// the smallest ttl that has room.
   ///

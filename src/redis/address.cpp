@@ -144,22 +144,23 @@ base::Result<Address> parse_tcp(std::string_view rest, Tls tls) {
     address.database = *database;
     rest = rest.substr(0, slash);
   }
-  std::string_view port;
+  std::optional<std::string_view> port;
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
     if (close == std::string_view::npos) return fail(ErrorCode::usage, "has an IPv6 address without its ]");
     address.host = rest.substr(1, close - 1);
     rest.remove_prefix(close + 1);
     if (!rest.empty() && !rest.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
-    port = rest.empty() ? std::string_view("6379") : rest.substr(1);
+    if (!rest.empty()) port = rest.substr(1);
   } else {
     const auto colon = rest.find(':');
     address.host = rest.substr(0, colon);
-    port = colon == std::string_view::npos ? std::string_view("6379") : rest.substr(colon + 1);
+    if (colon != std::string_view::npos) port = rest.substr(colon + 1);
   }
   if (address.host.empty()) return fail(ErrorCode::usage, "has no host");
   if (base::has_control(address.host)) return fail(ErrorCode::usage, "has a control character in its host");
-  const auto parsed = base::parse_number<unsigned>(port, 65535);
+  if (!port) return address;
+  const auto parsed = base::parse_number<unsigned>(*port, 65535);
   if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
   address.port = static_cast<std::uint16_t>(*parsed);
   return address;

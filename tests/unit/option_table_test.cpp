@@ -4,8 +4,11 @@
 
 #include <set>
 
+#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "cli/help.hpp"
+#include "lock/lease.hpp"
+#include "redis/address.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -52,6 +55,15 @@ TEST(OptionTable, EachDefaultIsOneThatItsOptionTakes) {
     }
   }
   EXPECT_EQ(find_option("conflict-exit-code")->default_text, std::to_string(base::exit_busy));
+}
+
+TEST(OptionTable, HelpNamesTheValuesThatStandElsewhere) {
+  const auto help_has = [](std::string_view option, std::string_view text) {
+    return find_option(option)->help.find(text) != std::string_view::npos;
+  };
+  EXPECT_TRUE(help_has("kill-after", "without it " + base::format_duration(lock::default_grace) + ","));
+  EXPECT_TRUE(help_has("server", "without it " + redis::Address{}.display()));
+  EXPECT_TRUE(help_has("ttl", "at least " + base::format_duration(lock::min_ttl)));
 }
 
 TEST(OptionTable, RefusesWhatItsKindIsNot) {
