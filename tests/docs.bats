@@ -22,7 +22,10 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
   mandoc -T lint -W warning "$root/man/rlock.1"
   mandoc -T utf8 -O width=400 "$root/man/rlock.1" | col -b >page
   local verb word
-  for verb in run acquire renew release status; do
+  local verbs
+  verbs=$(rlock help | sed -n 's/^  rlock \([a-z]*\) *\[OPTIONS\].*/\1/p')
+  [ "$(wc -w <<<"$verbs")" -ge 5 ]
+  for verb in $verbs; do
     grep -q "^ *rlock $verb \[OPTIONS\]" page
     for word in $(rlock $verb --help | grep -oE -- '^  (-.,|   ) --[a-z-]+|RLOCK_[A-Z_]+' | tr -d ','); do
       grep -q -- "$word" page
@@ -31,6 +34,28 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
   for word in $(sed -n 's/.*ExitRow{"\([^"]*\)".*/\1/p' "$root/src/base/exit_status.hpp"); do
     grep -q "^ *$word" page
   done
+}
+
+@test "the man page and the README tell every field of the JSON" {
+  local field
+  rlock acquire --json "$key" >acquired
+  {
+    background rlock run --show-command "$key" -- true
+    until_true 10 waiting 1
+    rlock status --json "$key"
+    rlock release "$key" "$(jq -r .token acquired)"
+    finish
+    rlock run --show-command "$key" -- rlock status --json
+    redis set "rlock:$key" foreign >&2
+    rlock status --json "$key"
+  } >said
+  jq -r '.. | objects | keys[]' acquired said | sort -u >fields
+  [ "$(wc -l <fields)" = 18 ]
+  sed -n '/^\.Sh JSON/,/^\.Sh FILES/p' "$root/man/rlock.1" | grep '^\.Li' >json
+  while read -r field; do
+    grep -qw "$field" json
+    grep -q "\`$field\`" "$root/README.md"
+  done <fields
 }
 
 @test "each example of the man page does what it says" {

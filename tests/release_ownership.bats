@@ -151,11 +151,13 @@ holder() { redis get "rlock:$key"; }
   [ "$(sort -u tokens | wc -l)" = 20 ]
 }
 
-@test "acquire --json is an object with key, token, fence and ttl" {
+@test "acquire --json is an object with version, key, token, fence and ttl" {
   run --separate-stderr -0 rlock acquire --json --ttl 1m30s "$key"
   [ "${#lines[@]}" = 1 ]
   [ "$(jq -r .token <<<"$output")" = "$(holder)" ]
   [ "$(jq -r .key <<<"$output")" = "$key" ]
+  [ "$(jq -c keys_unsorted <<<"$output")" = '["version","key","token","fence","ttl_ms"]' ]
+  [ "$(jq .version <<<"$output")" = 1 ]
   [ "$(jq .ttl_ms <<<"$output")" = 90000 ]
   [ "$(jq .fence <<<"$output")" = "$(redis get "rlock:f:{rlock:$key}")" ]
 }

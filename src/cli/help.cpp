@@ -84,7 +84,8 @@ std::string help_of(const VerbRow& verb) {
     }
     if (!entries.empty()) text += "\n" + std::string(group_title(group)) + ":\n" + entries;
   }
-  text += "  -h, --help" + std::string(option_indent - 12, ' ') + "Print this help\n\nExamples:\n";
+  text += "  -h, --help" + std::string(option_indent - 12, ' ') + "Print this help\n" + "  -V, --version" +
+          std::string(option_indent - 15, ' ') + "Print the version\n\nExamples:\n";
   for (const auto& example : verb.examples) {
     if (example.command.empty()) break;
     text += "  # " + std::string(example.what) + "\n  " + std::string(example.command) + "\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <numeric>
 
 #include "base/duration.hpp"
 #include "base/number.hpp"
@@ -84,6 +85,7 @@ constexpr VerbRow verbs[]{
      "Release KEY",
      commands::release,
      {{{"rlock release deploy \"$RLOCK_TOKEN\"", "Release what acquire got."},
+       {"printenv RLOCK_TOKEN | rlock release deploy -", "The same; no list of processes shows the token."},
        {"rlock release --force deploy", "Release it, whoever holds it."}}}},
     {status,
      "status",
@@ -95,6 +97,10 @@ constexpr VerbRow verbs[]{
        {"rlock status --json deploy | jq -r '.holders[].host'", "The same for programs."},
        {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"}}}},
 };
+
+static_assert(std::accumulate(std::begin(verbs), std::end(verbs), 0U, [](unsigned bits, const VerbRow& row) {
+                return bits | row.bit;
+              }) == every_verb);
 
 constexpr unsigned acquirers = run | acquire;
 

@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 constexpr std::int64_t us_per_ms = 1'000;
 constexpr std::int64_t us_per_s = 1'000'000;
 
-// The version of the JSON of status. It grows when a field is removed or changes its meaning, not when one is added.
+// The version of all JSON here. It grows when a field is removed or changes its meaning, not when one is added.
 constexpr int json_version = 1;
 
 // ASCII only, whatever the bytes are: it may be shown on a terminal (R24 of tests/PROOFS.md).
@@ -113,7 +113,7 @@ std::size_t width_of(std::string_view text) {
 }  // namespace
 
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl) {
-  return dump({{"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
+  return dump({{"version", json_version}, {"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
 }
 
 std::string lock_json(const ListedLock& sight) {

@@ -71,6 +71,10 @@ and
 where they are not given.
 .El
 .Pp
+TOKEN
+.Ar \-
+is read from standard input, so that no list of processes shows it.
+.Pp
 COMMAND finds
 .Ev RLOCK_KEY ,
 .Ev RLOCK_TOKEN ,
@@ -130,11 +134,61 @@ stand before KEY.
 .It Fl h , Fl \-help
 Print the options of a verb, or the verbs.
 .It Fl V , Fl \-version
-Print the version, without a verb.
+Print the version.
 .El
 )";
   text += environment();
-  text += R"(.Sh FILES
+  text += R"(.Sh JSON
+.Li version
+is 1.
+It grows when a field is removed or changes its meaning, not when one is added.
+Fields that end in _ms are milliseconds;
+.Li since
+is UTC, as in 2026-11-21T18:19:17Z.
+.Bl -tag -width Ds
+.It Cm acquire Fl \-json
+.Li version , key , token , fence , ttl_ms .
+.It Cm status Fl \-json Ar KEY
+.Li version , key , held , holders
+(none where held is false),
+.Li waiting
+(how many) and
+.Li waiters
+(the first thousand, in order).
+.It Cm status Fl \-json
+.Li version
+and
+.Li locks ,
+a list of such objects.
+.It holder
+.Li host , pid , user , since , held_ms , fence , ttl_ms
+(null: without an end), and
+.Li command
+under
+.Fl \-show\-command .
+Of another library:
+.Li foreign
+(true) and
+.Li ttl_ms
+alone.
+Of another version of
+.Nm :
+.Li ttl_ms
+alone.
+.It waiter
+.Li host , pid , user , since , waiting_ms ,
+and
+.Li command
+under
+.Fl \-show\-command .
+Of another version of
+.Nm :
+.Li since
+and
+.Li waiting_ms
+alone.
+.El
+.Sh FILES
 Option names without dashes, a line each, at the top for every verb or in a section
 .Li [VERB] :
 .Li ttl = 1m .
