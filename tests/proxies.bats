@@ -51,6 +51,35 @@ lock_serves() {
   lock_serves
 }
 
+@test "a waiter that polls goes on polling when the server was busy for a while, and is not taken for dead" {
+  not_under_acl 'a proxy here passes no password on'
+  local token
+  token=$(rlock acquire --ttl 5m "$key")
+  proxy 'deny SUBSCRIBE'
+  background rlock run -w 1m --ttl 5m "$key" -- touch ran
+  polls() { redis hvals "rlock:i:{rlock:$key}" | grep -q '^1 p '; }
+  until_true 20 polls
+  redis config set busy-reply-threshold 20
+  redis eval 'while true do end' 0 >/dev/null 2>&1 3>&- &
+  until_true 10 eval 'redis ping | grep -q BUSY'
+  local refused
+  refused=$(proxy_stats bytes_down)
+  # It asks, and is refused.
+  until_true 10 eval '[ "$(proxy_stats bytes_down)" -gt "$((refused + 200))" ]'
+  redis script kill
+  until_true 10 eval 'redis ping | grep -q PONG'
+  redis config set busy-reply-threshold 5000
+  # It has been served again.
+  heard() { redis hvals "rlock:i:{rlock:$key}" | awk '/^1 [sp] / && $5 == 0 { print $3 }'; }
+  local before
+  before=$(heard)
+  until_true 10 eval '[ "$(heard)" != "$before" ]'
+  polls
+  rlock release "$key" "$token"
+  until_true 3 test -e ran
+  finish
+}
+
 @test "a proxy that hangs up behind each answer is not stormed with connections" {
   not_under_acl 'a proxy here passes no password on'
   rlock acquire --ttl 5m "$key"

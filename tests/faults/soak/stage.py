@@ -11,6 +11,8 @@ import time
 from resp import Redis, ServerError
 
 FAULTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# About, in an append-only file.
+BYTES_OF_A_COMMAND = 150
 IDLERS = """import os, sys
 end, ours = os.pipe()
 for _ in range(int(sys.argv[1])):
@@ -104,8 +106,15 @@ class Server:
         self.process.kill()
         self.process.wait()
         time.sleep(seconds)
-        self.start(*(["--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"] if load else []))
+        self.start(*(["--key-load-delay", str(self.load_delay_us()), "--loading-process-events-interval-bytes", "1024"]
+                     if load else []))
         until(self.answers, "the end of loading")
+
+    def load_delay_us(self):
+        """For a second in all: the delay is for each command in its files, which grow."""
+        size = sum(os.path.getsize(os.path.join(folder, name))
+                   for folder, _, names in os.walk(os.path.dirname(self.path)) for name in names if "appendonly" in name)
+        return max(1, int(1e6 / max(size / BYTES_OF_A_COMMAND, 200)))
 
     def load(self, seconds):
         self.restart(seconds / 4, load=True)

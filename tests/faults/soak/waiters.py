@@ -53,9 +53,9 @@ class QueueScene(Scene):
         event = self.free(holder)
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
-        # and so where they are frozen and the holder tells nobody.
+        # and so where they are frozen or dead and the holder tells nobody.
         limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
-        if self.ahead >= 3 and (forgotten or (self.foreign and self.fate == "frozen")):
+        if self.ahead >= 3 and (forgotten or (self.foreign and self.fate in ("frozen", "killed"))):
             limit += HEARTBEAT_MS
         self.check_first(event, limit, {person.name for person in survivors})
         # Where the queue is gone, the first to come back is the first.
