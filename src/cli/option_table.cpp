@@ -98,9 +98,8 @@ constexpr VerbRow verbs[]{
        {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"}}}},
 };
 
-static_assert(std::accumulate(std::begin(verbs), std::end(verbs), 0U, [](unsigned bits, const VerbRow& row) {
-                return bits | row.bit;
-              }) == every_verb);
+static_assert(std::accumulate(std::begin(verbs), std::end(verbs), 0U,
+                              [](unsigned bits, const VerbRow& row) { return bits | row.bit; }) == every_verb);
 
 constexpr unsigned acquirers = run | acquire;
 

@@ -113,7 +113,11 @@ std::size_t width_of(std::string_view text) {
 }  // namespace
 
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl) {
-  return dump({{"version", json_version}, {"key", key}, {"token", lease.token}, {"fence", lease.fence}, {"ttl_ms", ttl.count()}});
+  return dump({{"version", json_version},
+               {"key", key},
+               {"token", lease.token},
+               {"fence", lease.fence},
+               {"ttl_ms", ttl.count()}});
 }
 
 std::string lock_json(const ListedLock& sight) {

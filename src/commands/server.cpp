@@ -71,7 +71,8 @@ Result<redis::Address> server_address(const Options& options) {
   // A user without a password is still sent to the server, which must not take us for the default user.
   if (!address->password && !address->user.empty()) address->password = "";
   if (address->password && !address->password->empty() && !address->tls && !is_this_machine(*address)) {
-    base::log_note("the password goes to " + address->host + " as it is, for all in between to read; rediss:// encrypts");
+    base::log_note("the password goes to " + address->host +
+                   " as it is, for all in between to read; rediss:// encrypts");
   }
   return address;
 }

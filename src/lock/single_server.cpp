@@ -64,8 +64,8 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
     if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
-    // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed, and
-    // who says that it has is taken for dead when its turn comes.
+    // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed,
+    // and who says that it has is taken for dead when its turn comes.
     const bool broke = !answer && answer.error().code == ErrorCode::unreachable;
     if (broke && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
     return answer;

@@ -43,9 +43,9 @@ struct Supervision {
 ///
 /// When the command ends by itself, the processes that it left go on, but nested runs are waited for. When a signal
 /// ended the command, the processes that it left get that signal too, and SIGKILL after the grace, until none is left.
-/// A signal counts as the one that ended it if the command died of it or exited with 128 + n; SIGTERM, SIGINT and SIGQUIT
-/// always count; SIGHUP counts if the command ended within the grace after it. (A job may use SIGHUP or SIGUSR1 for its
-/// own purposes, and end by itself hours later.)
+/// A signal counts as the one that ended it if the command died of it or exited with 128 + n; SIGTERM, SIGINT and
+/// SIGQUIT always count; SIGHUP counts if the command ended within the grace after it. (A job may use SIGHUP or SIGUSR1
+/// for its own purposes, and end by itself hours later.)
 ///
 /// The guard is started, and `outlived` is called, only after the command has run for some milliseconds: a short job
 /// pays for neither.

@@ -99,7 +99,8 @@ base::Result<TlsSettings> read_tls_settings(std::string_view query) {
                  : name == "cert" ? &settings.cert
                  : name == "key"  ? &settings.key
                                   : nullptr;
-    if (file == nullptr) return fail(ErrorCode::usage, "cannot have another ?query than ?cacert=FILE&cert=FILE&key=FILE");
+    if (file == nullptr)
+      return fail(ErrorCode::usage, "cannot have another ?query than ?cacert=FILE&cert=FILE&key=FILE");
     const auto path = unescape(item.substr(std::min(equals + 1, item.size())));
     if (!path || path->empty()) return fail(ErrorCode::usage, "names no file in ?" + std::string(name) + "=");
     *file = *path;

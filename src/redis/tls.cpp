@@ -19,7 +19,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Where distributions keep the certificates that they trust: what a static OpenSSL was built to look at is one of these.
+// Where distributions keep the certificates that they trust: what a static OpenSSL was built to look at is one of
+// these.
 constexpr std::array bundles{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                              "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"};
 
@@ -93,7 +94,8 @@ Result<Context> make_context(const TlsSettings& settings) {
 bool expect_peer(SSL* ssl, const std::string& host) {
   if (is_address(host)) return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
   ::SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  return ::SSL_set1_host(ssl, host.c_str()) == 1 && ::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(host.c_str())) == 1;
+  return ::SSL_set1_host(ssl, host.c_str()) == 1 &&
+         ::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(host.c_str())) == 1;
 }
 
 class TlsStream final : public Stream {

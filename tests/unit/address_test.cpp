@@ -121,8 +121,8 @@ TEST(Address, HasTlsWhereTheUrlSaysSo) {
   EXPECT_EQ(secret->database, 3);
   EXPECT_EQ(secret->display(), "rediss://ann:@h:7000/3?cacert=/ca&cert=/a b&key=/k");
   EXPECT_EQ(Address::parse(secret->display())->tls, secret->tls);
-  for (const auto* wrong : {"redis://h?cacert=/ca", "rediss://h?cert=/c", "rediss://h?key=/k", "rediss://h?cacert=",
-                            "rediss://h?ca=/c", "rediss://h?cacert"}) {
+  for (const auto* wrong : {"redis://h?cacert=/ca", "rediss://h?cert=/c", "rediss://h?key=/k",
+                            "rediss://h?cacert=", "rediss://h?ca=/c", "rediss://h?cacert"}) {
     EXPECT_FALSE(Address::parse(wrong)) << wrong;
   }
 }
