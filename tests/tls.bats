@@ -2,7 +2,7 @@
 load helper
 
 setup_file() {
-  cd "$BATS_FILE_TMPDIR"
+  cd "$BATS_FILE_TMPDIR" || return 1
   authority ca
   authority other
   certificate server ca 'DNS:localhost,IP:127.0.0.1'
