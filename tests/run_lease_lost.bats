@@ -345,3 +345,11 @@ poor() (
 	END
   run -0 timeout 30 python3 terminal.py "$key" "$sock"
 }
+
+@test "answers that are slow, but in time for a try, keep the lease" {
+  not_under_acl 'a proxy here passes no password on'
+  python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" --control "unix:$PWD/control" \
+    --fault 'delay down 150' >ready 2>&1 3>&- &
+  until_true 10 grep -qs ready ready
+  expect 0 env RLOCK_SERVER="unix://$PWD/proxy" rlock run --ttl 1200ms "$key" -- sleep 4
+}

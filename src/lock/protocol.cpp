@@ -38,6 +38,10 @@ std::vector<std::string> acquire_arguments(const Request& request, std::optional
           wake == Wake::push ? "s" : "p", request.who.encode()};
 }
 
+std::vector<std::string> renew_arguments(const Request& request) {
+  return {request.token, std::to_string(request.ttl.count())};
+}
+
 // Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
 bool is_shaped(const Reply& reply, std::string_view shape) {
   const auto letter = [](const Reply& item) {
@@ -141,13 +145,28 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
   return acquire(request, ticket, wake, wait);
 }
 
-Result<Standing> Protocol::renew(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(
-      run(renew_script, request.names, request.token, {request.token, std::to_string(request.ttl.count())}, wait));
+Result<Standing> Protocol::read_renewed(const Reply& reply) const {
   if (first_of(reply, "ii") == 1) return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}};
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
   return unexpected_reply();
+}
+
+Result<Standing> Protocol::renew(const Request& request, Wait wait) {
+  const auto reply = RLOCK_TRY(run(renew_script, request.names, request.token, renew_arguments(request), wait));
+  return read_renewed(reply);
+}
+
+Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
+  const std::vector<Command> flight{
+      speak_resp3, track_reads,
+      script_command("EVALSHA", renew_script.sha1, request.names, request.token, renew_arguments(request))};
+  const auto replies = RLOCK_TRY(session_.flight(flight, wait));
+  const auto& reply = replies.back();
+  if (!reply.is_error()) return read_renewed(reply);
+  if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
+  unknown_ = &renew_script;
+  return renew(request, wait);
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
@@ -175,12 +194,6 @@ Result<Released> Protocol::release(const Request& request, Force force, Wait wai
 Result<bool> Protocol::track(Wait wait) {
   const auto replies = RLOCK_TRY(session_.flight({&track_reads, 1}, wait));
   return !replies.front().is_error();
-}
-
-Result<bool> Protocol::watch(Wait wait) {
-  const std::vector<Command> flight{speak_resp3, track_reads};
-  const auto replies = RLOCK_TRY(session_.flight(flight, wait));
-  return !replies.back().is_error();
 }
 
 Result<Pushed> Protocol::pushed(const Names& names) {

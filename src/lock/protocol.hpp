@@ -42,14 +42,15 @@ class Protocol {
   base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
 
   base::Result<Standing> renew(const Request& request, base::Wait wait);
+  /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
+  /// answers are slow. Whether the server agreed to track does not matter: without it the next renewal finds out.
+  base::Result<Standing> watch_and_renew(const Request& request, base::Wait wait);
   base::Result<Standing> check(const Request& request, base::Wait wait);
   base::Result<Released> release(const Request& request, Force force, base::Wait wait);
 
   /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has
-  /// read. Returns whether the server agreed. A connection that has not subscribed calls watch() instead, which
-  /// switches to RESP3 first.
+  /// read. Returns whether the server agreed. For a connection that has subscribed, and so speaks RESP3.
   base::Result<bool> track(base::Wait wait);
-  base::Result<bool> watch(base::Wait wait);
   /// What was pushed up to now about this lock. Messages about side keys, which the scripts read too, are ignored: they
   /// change at each heartbeat of a waiter.
   base::Result<Pushed> pushed(const Names& names);
@@ -65,6 +66,7 @@ class Protocol {
   base::Result<redis::Reply> run(const Script& script, const Names& names, const std::string& token,
                                  const std::vector<std::string>& arguments, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
+  base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;
   base::Result<std::vector<redis::Reply>> inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                        base::Wait wait);

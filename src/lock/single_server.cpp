@@ -101,12 +101,18 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
 }
 
 Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
+  auto& session = protocol_.session();
   names_ = request.names;
-  if (!protocol_.session().is_open()) watches_ = false;
-  // Granted or refused, it is asked once a connection.
-  if (watch == Watch::yes && !watches_) watches_ = protocol_.watch(wait).has_value();
-  auto standing = protocol_.renew(request, wait);
-  if (standing && standing->holder == Standing::Holder::us) protocol_.session().pin();
+  if (!session.is_open()) watches_ = false;
+  const auto before = session.sent_at();
+  const bool asks_to_watch = watch == Watch::yes && !watches_ && !std::exchange(watch_broke_, false);
+  auto standing = asks_to_watch ? protocol_.watch_and_renew(request, wait) : protocol_.renew(request, wait);
+  if (asks_to_watch) {
+    watches_ = standing.has_value();
+    // A proxy may hang up on what it does not know: the next try goes without.
+    watch_broke_ = !standing && standing.error().code == ErrorCode::unreachable && session.sent_at() != before;
+  }
+  if (standing && standing->holder == Standing::Holder::us) session.pin();
   return standing;
 }
 

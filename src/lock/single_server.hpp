@@ -48,6 +48,7 @@ class SingleServer final : public Backend {
 
   // As a holder.
   bool watches_ = false;             ///< asked for, on this connection
+  bool watch_broke_ = false;         ///< the last try to ask for it broke the connection
   bool release_unanswered_ = false;  ///< a release went unanswered
 };
 
