@@ -16,7 +16,7 @@ hiredis_minimum=1.2.0
 # The first Debian release whose hiredis is new enough; Debian 12 builds from its source package.
 hiredis_suite=trixie
 
-build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev libc-ares-dev)
+build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev zlib1g-dev libzstd-dev libc-ares-dev)
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
