@@ -76,13 +76,13 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
 }
 
 @test "the lease is renewed while they tidy up" {
-  start_leaver -t 3s -k 1s "trap 'exit 0' TERM; $begins_left; wait"
+  start_leaver -t 9s -k 4s "trap 'exit 0' TERM; $begins_left; wait"
   kill -TERM "$rlock"
   until_true 10 saw TERM
   local before
   before=$(redis pttl "rlock:$key")
   lease_is_longer() { local now; now=$(redis pttl "rlock:$key"); ((now > before)) || ! before=$now; }
-  until_true 2 lease_is_longer
+  until_true 6 lease_is_longer
   ended 0 "$rlock"
   is_gone "$(cat left.pid)"
 }
