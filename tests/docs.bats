@@ -185,8 +185,8 @@ in_fish() {
   fish --no-execute "$root/completions/rlock.fish"
   touch some.conf
   offers fish 'release renew' re
-  offers fish '--ttl' run --tt
-  offers fish '--wait' acquire --wa
+  offers fish '--ttl' run --ttl
+  offers fish '--wait' acquire --wait
   offers fish '' renew --wai
   offers fish '--export' acquire --exp
   offers fish 'kill warn' run --on-lost ''

@@ -14,7 +14,8 @@ setup() {
   mounts=/proc/$holder/ns/mnt
   until_true 10 test -e mounted
   mkdir bin
-  printf '#!/bin/sh\nexec %s --mount=%s --wdns="$PWD" %s "$@"\n' "$(command -v nsenter)" "$mounts" "$RLOCK" >bin/rlock
+  printf '#!/bin/sh\nexec %s --mount=%s --root=%s --wdns="$PWD" %s "$@"\n' \
+    "$(command -v nsenter)" "$mounts" "/proc/$holder/root" "$RLOCK" >bin/rlock
   chmod 755 bin/rlock
   PATH=$PWD/bin:$PATH
   export RLOCK_SERVER=local
@@ -31,8 +32,8 @@ teardown() {
   end_jobs
 }
 
-# Sees the /run of the test.
-inside() { nsenter --mount="$mounts" --wdns=/ "$@"; }
+# Sees the /run of the test; under the root of the test, which may be that of a chroot.
+inside() { nsenter --mount="$mounts" --root="/proc/$holder/root" --wdns=/ "$@"; }
 redis() { inside redis-cli -s "$sock" "$@"; }
 
 # Every server of this test.

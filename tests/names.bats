@@ -17,13 +17,13 @@ setup() {
   holder=$!
   until_true 10 test -e mounted
   mkdir bin
-  printf '#!/bin/sh\nexec %s --net=/proc/%s/ns/net --mount=/proc/%s/ns/mnt --wdns="$PWD" %s "$@"\n' \
-    "$(command -v nsenter)" "$holder" "$holder" "$RLOCK" >bin/rlock
+  printf '#!/bin/sh\nexec %s --net=/proc/%s/ns/net --mount=/proc/%s/ns/mnt --root=/proc/%s/root --wdns="$PWD" %s "$@"\n' \
+    "$(command -v nsenter)" "$holder" "$holder" "$holder" "$RLOCK" >bin/rlock
   chmod 755 bin/rlock
   PATH=$PWD/bin:$PATH
 }
 
-inside() { nsenter --net="/proc/$holder/ns/net" --mount="/proc/$holder/ns/mnt" --wdns="$PWD" "$@"; }
+inside() { nsenter --net="/proc/$holder/ns/net" --mount="/proc/$holder/ns/mnt" --root="/proc/$holder/root" --wdns="$PWD" "$@"; }
 redis() { inside redis-cli -h "$address" "$@"; }
 
 # serve ADDRESS...: a lock server there, for redis.
