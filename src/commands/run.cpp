@@ -9,6 +9,7 @@
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/number.hpp"
 #include "base/permit.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
@@ -113,7 +114,7 @@ class Run {
 
   static std::uint64_t fence_of_environment() {
     const char* fence = std::getenv("RLOCK_FENCE");
-    return fence != nullptr ? std::strtoull(fence, nullptr, 10) : 0;
+    return fence != nullptr ? base::parse_number<std::uint64_t>(fence).value_or(0) : 0;
   }
 
   Result<std::optional<HeldLease>> acquire() {

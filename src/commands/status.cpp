@@ -18,16 +18,12 @@ namespace {
 // How many waiters of a lock are listed; more are only counted.
 constexpr std::int64_t max_waiters = 1'000;
 
-Result<std::vector<ListedLock>> look(const Options& options, base::Wait wait) {
-  if (!options.key.empty()) RLOCK_TRY(lock_names(options));
-  const auto address = RLOCK_TRY(server_address(options));
-  const auto backend = open_backend(address, options.connect_timeout, redis::Greet::first);
-
+Result<std::vector<ListedLock>> look(lock::Backend& backend, const Options& options, base::Wait wait) {
   std::vector<std::string> keys{options.key};
-  if (options.key.empty()) keys = RLOCK_TRY(backend->list(options.prefix, wait));
+  if (options.key.empty()) keys = RLOCK_TRY(backend.list(options.prefix, wait));
   std::vector<std::string> wire_keys;
   for (const auto& key : keys) wire_keys.push_back(options.prefix + key);
-  auto locks = RLOCK_TRY(backend->inspect(wire_keys, max_waiters, wait));
+  auto locks = RLOCK_TRY(backend.inspect(wire_keys, max_waiters, wait));
 
   std::vector<ListedLock> sights;
   for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
@@ -56,9 +52,15 @@ void tell_of_endless(const std::vector<ListedLock>& sights) {
 // Holds no lock, so a signal may end it at any point.
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  if (!options.key.empty()) {
+    if (const auto names = lock_names(options); !names) return report(names.error(), options);
+  }
+  const auto address = server_address(options);
+  if (!address) return report(address.error(), options);
+  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
-                                   [&](base::Instant) { return look(options, {base::never, plain}); });
+                                   [&](base::Instant) { return look(*backend, options, {base::never, plain}); });
   if (!sights) return report(sights.error(), options);
   std::string text;
   if (options.format == Format::json) {

@@ -43,6 +43,13 @@ Duration jittered(Duration base, Duration jitter) {
 
 }  // namespace
 
+// Whether the last request, begun when the session had sent at `before`, went out and was not answered: it may have
+// been carried out.
+template <class T>
+bool SingleServer::is_unanswered(const Result<T>& result, Instant before) const {
+  return !result && result.error().code == ErrorCode::unreachable && protocol_.session().sent_at() != before;
+}
+
 Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait wait) {
   auto& session = protocol_.session();
   wait = session.bounded(wait);
@@ -52,7 +59,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
       queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
   if (session.sent_at() != before) may_hold_ = true;
   if (!answer) {
-    unanswered_ |= session.sent_at() != before && answer.error().code == ErrorCode::unreachable;
+    unanswered_ |= is_unanswered(answer, before);
     return std::unexpected(std::move(answer).error());
   }
   return to_acquired(std::move(*answer));
@@ -73,8 +80,7 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   tracks_.reset();
   const auto before = session.sent_at();
   auto answer = protocol_.acquire_subscribed(request, ticket_, wake_, wait);
-  const bool hung_up = !answer && answer.error().code == ErrorCode::unreachable && session.sent_at() != before &&
-                       BootClock::now() < wait.until();
+  const bool hung_up = is_unanswered(answer, before) && !wait.is_over();
   hung_up_ = hung_up ? hung_up_ + 1 : 0;
   if (hung_up_ >= max_hung_up) wake_ = Wake::poll;
   return answer;
@@ -110,7 +116,7 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   if (asks_to_watch) {
     watches_ = standing.has_value();
     // A proxy may hang up on what it does not know: the next try goes without.
-    watch_broke_ = !standing && standing.error().code == ErrorCode::unreachable && session.sent_at() != before;
+    watch_broke_ = is_unanswered(standing, before);
   }
   if (standing && standing->holder == Standing::Holder::us) session.pin();
   return standing;
@@ -127,9 +133,7 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
   if (released && released->outcome != ReleaseOutcome::released && release_unanswered_) {
     released->outcome = ReleaseOutcome::unknown;
   }
-  if (!released && released.error().code == ErrorCode::unreachable && protocol_.session().sent_at() != before) {
-    release_unanswered_ = true;
-  }
+  release_unanswered_ |= is_unanswered(released, before);
   return released;
 }
 

@@ -28,6 +28,8 @@ class SingleServer final : public Backend {
   const std::string& name() const override { return protocol_.session().name(); }
 
  private:
+  template <class T>
+  bool is_unanswered(const base::Result<T>& result, base::Instant before) const;
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
   base::Result<Acquired> to_acquired(Answer answer);
   base::Instant next_look() const;
