@@ -30,15 +30,16 @@ def read_reply(file):
 
 
 class Redis:
-    """A connection to a Unix socket. `timeout` (seconds, None: for ever) bounds the connect and each read.
+    """A connection to a Unix socket (its path) or over TCP ((host, port)). `timeout` (seconds, None: for ever) bounds the
+    connect and each read.
 
     Raises OSError where nobody listens, TimeoutError where nobody answers.
     """
 
-    def __init__(self, path, password=None, database=0, timeout=None):
-        self.socket = socket.socket(socket.AF_UNIX)
+    def __init__(self, address, password=None, database=0, timeout=None):
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
+        self.socket.connect(address)
         self.file = self.socket.makefile("rb")
         if password:
             self("AUTH", password)
@@ -71,12 +72,12 @@ def as_text(reply):
     return reply.decode(errors="replace") if isinstance(reply, bytes) else reply
 
 
-def connected(path, seconds=10, **options):
+def connected(address, seconds=10, **options):
     """A Redis as soon as somebody listens there."""
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return Redis(path, **options)
+            return Redis(address, **options)
         except OSError:
             if time.monotonic() > deadline:
                 raise

@@ -7,7 +7,8 @@ import threading
 import time
 
 import trials
-from stage import Notes, Proxy, Server, boottime_ns
+from stage import Notes, boottime_ns
+from topologies import Server, free_port
 from watch import Watch
 
 KEY = "soak"
@@ -28,16 +29,19 @@ class Contest:
         rng = random.Random(f"{seed}/stage")
         secured, tcp = (rng.random() < 0.5 and not options.plain for _ in range(2))
         self.server = Server(directory + "/server", aof=weather in ("calm", "server"),
-                             password="hunter2" if secured else None, database=3 if secured else 0)
-        self.proxy = Proxy(directory, self.server, tcp=tcp)
+                             password="hunter2" if secured else None, database=3 if secured else 0,
+                             port=free_port() if tcp else 0, proxied=True)
+        if self.server.aof:
+            self.server.fill()
+        self.proxy = self.server.proxy
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
-            file.write(f'server = "{self.proxy.url}"\n')
+            file.write(f'server = "{self.server.url}"\n')
             if secured:
                 file.write(f'password-file = "{directory}/password"\n')
                 with open(directory + "/password", "w") as password:
                     password.write("hunter2\n")
-        self.notes(f"round seed={seed} weather={weather} url={self.proxy.url}")
+        self.notes(f"round seed={seed} weather={weather} url={self.server.url}")
         self.watch = Watch(self.server, KEY, options.poll)
         self.stop, self.over = threading.Event(), threading.Event()
         self.lock = threading.Lock()
@@ -181,7 +185,7 @@ class Contest:
             if thread.is_alive():
                 self.find("wrong", None, boottime_ns(), "a contender never came back")
         self.leaks()
-        self.hits = json.loads(self.proxy.control("stats"))["hit"]
+        self.hits = self.proxy.hits()
         self.scripts = json.loads(self.proxy.control("tokens"))
         self.watch.end()
         self.over.set()
@@ -217,7 +221,6 @@ class Contest:
                 os.kill(pid, 9)
             except ProcessLookupError:
                 pass
-        self.proxy.close()
         self.server.close()
 
 

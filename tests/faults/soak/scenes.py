@@ -6,7 +6,8 @@ import random
 import subprocess
 import time
 
-from stage import Notes, Server, boottime_ns
+from stage import Notes, boottime_ns
+from topologies import Server
 
 LIMIT_MS = 1500  # the promise is a second; the rest is a loaded machine's, to start a process
 # CLOCK_BOOTTIME in hundredths of a second, as the kernel rounds it down.
@@ -52,7 +53,7 @@ class Scene:
 
     def begin(self, name, ttl_ms, wait_ms, command, **options):
         environment = {each: value for each, value in os.environ.items() if not each.startswith("RLOCK")}
-        environment |= {"RLOCK_SERVER": self.server.url()}
+        environment |= {"RLOCK_SERVER": self.server.url}
         with open(f"{self.lane.directory}/errors", "ab") as errors:
             process = subprocess.Popen(
                 [self.lane.rlock, "run", "-t", f"{ttl_ms}ms", "-w", f"{wait_ms}ms", self.key, "--", "sh", "-c", command],
@@ -161,6 +162,8 @@ class SceneLane:
         os.makedirs(directory)
         self.notes = Notes(directory + "/notes")
         self.server = Server(directory + "/server", aof=self.aof)
+        if self.aof:
+            self.server.fill()
 
     def play(self, seed):
         """(kind, what was wrong, how long the free lock lay there each time in ms) of the scene of a seed."""
