@@ -14,67 +14,16 @@ import argparse
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+from topologies import Server, until  # noqa: E402
+
 CLAIM = 1.0  # common.lua, CLAIM_MS, in seconds
 RLOCK = os.environ.get("RLOCK", "rlock")
-
-
-class Server:
-    def __init__(self, directory):
-        self.path = f"{directory}/redis.sock"
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no"]
-            + ["--dir", directory, "--maxclients", "2000"],
-            stdout=subprocess.DEVNULL,
-        )
-        self.connection = socket.socket(socket.AF_UNIX)
-        until(10, self.connects)
-        self.file = self.connection.makefile("rb")
-
-    def connects(self):
-        try:
-            self.connection.connect(self.path)
-            return True
-        except OSError:
-            return False
-
-    def ask(self, *words):
-        """One command: the reply; an error is raised."""
-        encoded = [str(w).encode() for w in words]
-        self.connection.sendall(
-            b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in encoded)
-        )
-        return self.read()
-
-    def read(self):
-        line = self.file.readline()[:-2]
-        kind, rest = line[:1], line[1:]
-        if kind == b"-":
-            raise RuntimeError(rest.decode())
-        if kind == b":":
-            return int(rest)
-        if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2].decode()
-        if kind == b"*":
-            return [self.read() for _ in range(int(rest))]
-        return rest.decode()
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-
-def until(seconds, condition):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("never came true")
-        time.sleep(0.005)
 
 
 class Field:
@@ -92,7 +41,7 @@ class Field:
 
     def rlock(self, *words, **how):
         return subprocess.Popen(
-            [RLOCK, *words], env={**os.environ, "RLOCK_SERVER": f"unix://{self.server.path}"}, **how
+            [RLOCK, *words], env={**os.environ, "RLOCK_SERVER": self.server.url}, **how
         )
 
     def hold(self, ttl="1m"):
@@ -104,18 +53,18 @@ class Field:
         self.rlock("release", self.key, self.token).wait()
 
     def hold_foreign(self):
-        self.server.ask("SET", self.lock, "theirs", "PX", 60000)
+        self.server.redis("SET", self.lock, "theirs", "PX", 60000)
 
     def queue_up(self, *names):
         """One after the other, each queued before the next starts."""
         for name in names:
-            before = self.server.ask("ZCARD", self.queue)
+            before = self.server.redis("ZCARD", self.queue)
             command = f"date +%s.%N\\ {name} >>{self.log}"
             self.processes.append(
                 self.rlock("run", "-w", "60s", self.key, "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
             )
             self.names.append(name)
-            until(30, lambda: self.server.ask("ZCARD", self.queue) > before)
+            until(lambda: self.server.redis("ZCARD", self.queue) > before, "a waiter's arrival", 30)
 
     def settle(self):
         """Until the first of the queue watch the lock's key, or a new binary's waiters would have."""
@@ -130,7 +79,7 @@ class Field:
             for number in (signal.SIGCONT, signal.SIGKILL):
                 process.send_signal(number)
             process.wait()
-        self.server.ask("FLUSHALL")
+        self.server.redis("FLUSHALL")
 
 
 # An event: field, number of living waiters -> the moment from which the lock was free for them, and how many claim
@@ -145,7 +94,7 @@ def gave_up(field, living):
     field.processes[0].terminate()
     field.processes[0].wait()
     time.sleep(0.1)
-    field.server.ask("DEL", field.lock)
+    field.server.redis("DEL", field.lock)
     return 0
 
 
@@ -156,7 +105,7 @@ def head_killed(field, living):
     field.settle()
     field.processes[0].kill()
     field.processes[0].wait()
-    field.server.ask("DEL", field.lock)
+    field.server.redis("DEL", field.lock)
     return 0
 
 
@@ -164,7 +113,7 @@ def foreign_goes(field, living):
     field.hold_foreign()
     field.queue_up(*living)
     field.settle()
-    field.server.ask("DEL", field.lock)
+    field.server.redis("DEL", field.lock)
     return 0
 
 
@@ -200,7 +149,7 @@ def three_killed_with_the_holder(field, living):
     for process in field.processes[:3]:
         process.kill()
         process.wait()
-    until(10, lambda: field.server.ask("PTTL", field.lock) <= 2)
+    until(lambda: field.server.redis("PTTL", field.lock) <= 2, "the end of the lease")
     return 0
 
 
@@ -208,7 +157,7 @@ def flushed(field, living):
     field.hold()
     field.queue_up(*living)
     field.settle()
-    field.server.ask("FLUSHALL")
+    field.server.redis("FLUSHALL")
     return 0
 
 
@@ -216,7 +165,7 @@ def lock_deleted(field, living):
     field.hold()
     field.queue_up(*living)
     field.settle()
-    field.server.ask("DEL", field.lock)
+    field.server.redis("DEL", field.lock)
     return 0
 
 
@@ -224,7 +173,7 @@ def queue_deleted(field, living):
     field.hold()
     field.queue_up(*living)
     field.settle()
-    field.server.ask("DEL", field.queue)
+    field.server.redis("DEL", field.queue)
     field.release()
     return 0
 
@@ -234,7 +183,7 @@ def side_keys_deleted(field, living):
     field.queue_up(*living)
     field.settle()
     for letter in "qift":
-        field.server.ask("DEL", f"rlock:{letter}:{{{field.lock}}}")
+        field.server.redis("DEL", f"rlock:{letter}:{{{field.lock}}}")
     field.release()
     return 0
 
@@ -250,7 +199,7 @@ def attempt(field, event, living):
     """The longest time for which the lock was free beside the living, what is allowed, and how many were overtaken."""
     claims = event(field, living)
     since = time.time()
-    until(60, lambda: {name for _, name in field.started()} >= set(living))
+    until(lambda: {name for _, name in field.started()} >= set(living), "the turn of each waiter", 60)
     order = [(at, name) for at, name in field.started() if name in living]
     times = [since] + [at for at, _ in order]
     gap = max(b - a for a, b in zip(times, times[1:]))
@@ -266,7 +215,7 @@ def main():
     parser.add_argument("--events", default=",".join(EVENTS))
     options = parser.parse_args()
     directory = tempfile.mkdtemp(prefix="stalls.")
-    server = Server(directory)
+    server = Server(directory, "--maxclients", "2000")
     tries = stalls = all_overtaken = 0
     try:
         for name in options.events.split(","):
@@ -286,7 +235,7 @@ def main():
                 all_overtaken += passed
                 print(f"{name:30} {crowd:4} waiters: at most {worst:6.3f} s, {late} stalls, {passed} overtaken", flush=True)
     finally:
-        server.stop()
+        server.close()
         shutil.rmtree(directory)
     print(f"{tries} tries, {stalls} stalls, {all_overtaken} overtaken")
     return 1 if stalls or all_overtaken else 0
