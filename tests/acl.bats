@@ -74,7 +74,7 @@ renewed() { [ "$(redis pttl "rlock:$key")" -gt 500000 ]; }
 # The same in brief, whether it succeeds or not: every command of rlock is sent, unless one before was denied.
 sketch() {
   local token pid
-  token=$(rlock acquire -n "$key") || return
+  token=$(rlock acquire -w 5s --grace 1ms "$key") || return
   rlock renew "$key" "$token" || return
   rlock status "$key" || return
   rlock status || return

@@ -92,7 +92,7 @@ is() {
 
 @test "acquire of a held lock that is not to queue changes nothing" {
   acquire a
-  is "$(acquire b)" 0 0 -1 '[0-9]*' 1 '1 s * 7 host ann *'
+  is "$(acquire b)" 0 0 -1 '[0-9]*' 1 '1 s * 7 host ann *' 0
   waiting 0
   setup_names
   [ "$(redis hlen "$info")" = 1 ]
@@ -103,9 +103,9 @@ is() {
   local first
   acquire a
   first=$(acquire b 30000 0)
-  is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
-  is "$(acquire c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '1 s *'
-  is "$(acquire b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 '1 s *'
+  is "$first" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *' 0
+  is "$(acquire c 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '1 s *' 0
+  is "$(acquire b 30000 0)" 0 "$(line 2 <<<"$first")" 0 '[0-9]*' 1 '1 s *' 0
   waiting 2
 }
 
@@ -115,7 +115,7 @@ is() {
   ticket=$(acquire b 30000 0 | line 2)
   acquire c 30000 0
   redis zrem "rlock:q:{rlock:$key}" b
-  is "$(acquire b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 '1 s *'
+  is "$(acquire b 30000 "$ticket")" 0 "$ticket" 0 '[0-9]*' 1 '1 s *' 0
   is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" b c
 }
 
@@ -124,7 +124,7 @@ is() {
   queued b
   redis del "rlock:$key"
   # The lock is handed to b; c hears who has it now.
-  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *'
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *' 0
   [ "$(holder)" = b ]
   until_true 10 heard b g
 }
@@ -161,12 +161,12 @@ is() {
 
 @test "acquire says of a foreign holder that it is not known" {
   redis set "rlock:$key" theirs px 5000
-  is "$(acquire a)" 0 0 -1 '[1-4][0-9][0-9][0-9]' 0 ''
+  is "$(acquire a)" 0 0 -1 '[1-4][0-9][0-9][0-9]' 0 '' 0
   redis persist "rlock:$key"
-  is "$(acquire a 30000 0)" 0 '[1-9]*' 0 -1 0 ''
+  is "$(acquire a 30000 0)" 0 '[1-9]*' 0 -1 0 '' 0
   redis del "rlock:$key"
   redis hset "rlock:$key" field value
-  is "$(acquire a)" 0 0 -1 -1 0 ''
+  is "$(acquire a)" 0 0 -1 -1 0 '' 0
   [ "$(redis hget "rlock:$key" field)" = value ]
 }
 
@@ -362,7 +362,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis pexpire "rlock:$key" 1
   until_true 10 is_free
   is "$(acquire c 30000 0)" 1 '[1-9]*'
-  is "$(acquire b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *'
+  is "$(acquire b 30000 0)" 0 '[1-9]*' 0 '[0-9]*' 1 '1 s *' 0
 }
 
 @test "renew lengthens the lease of its token, never shortens it, and returns the fence" {
@@ -462,7 +462,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   queued b
   redis config set maxmemory 1
   # Busy needs no memory to be said.
-  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *'
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *' 0
   run acquire c 30000 0
   [[ $output == *OOM* ]]
   is "$(renew a 60000)" 1 '[1-9]*'
@@ -560,14 +560,14 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "a value that is no token is not read whole, and an empty one holds too" {
   redis setrange "rlock:$key" 50000000 x
   redis config resetstat
-  is "$(acquire a)" 0 0 -1 -1 0 ''
+  is "$(acquire a)" 0 0 -1 -1 0 '' 0
   is "$(renew a)" 0
   is "$(release a)" 0 ''
   [ "$(inspect | head -1)" = foreign ]
   [ "$(redis info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')" -lt 1000000 ]
   [ "$(redis info commandstats | grep -c '^cmdstat_get:')" = 0 ]
   redis set "rlock:$key" ''
-  is "$(acquire b)" 0 0 -1 -1 0 ''
+  is "$(acquire b)" 0 0 -1 -1 0 '' 0
   is "$(release b)" 0 ''
   [ "$(redis exists "rlock:$key")" = 1 ]
 }

@@ -43,12 +43,13 @@ int acquire(const Options& options) {
 
   process::Signals signals;
   // The holder is the script that called rlock; this process ends now.
-  const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), "")};
+  const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
+                              options.grace};
   const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));
   if (!lease) return report(lease.error(), options, &signals);
-  if (!*lease) return report_busy(options, acquisition.met());
+  if (!*lease) return report_busy(options, acquisition.met(), *backend);
   if (print(text_of(options, **lease))) return base::exit_success;
 
   // Nobody has read the token, so nobody could release the lock.

@@ -57,7 +57,16 @@ int report(const base::Error& error, const Options& options, const process::Sign
   return base::exit_status_of(error.code);
 }
 
-int report_busy(const Options& options, const std::optional<lock::Busy>& met) {
+int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend) {
+  if (met && met->kept_for) {
+    // Whole seconds: the server counts no others.
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*met->kept_for);
+    const auto ago = std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left;
+    base::log_error(backend.name() + " restarted " + base::format_duration(ago) +
+                    " ago, its holders may come back; " + options.key + " is kept for them for " +
+                    base::format_duration(left) + " more (--grace)");
+    return base::exit_unavailable;
+  }
   std::string message = "busy: " + options.key + " is held";
   if (met && met->holder) message += " by " + met->holder->who.summary();
   if (met && met->holder_is_foreign) message += " by another program than rlock";

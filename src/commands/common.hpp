@@ -20,8 +20,8 @@ base::Result<std::string> read_token(const Options& options);
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
 
 /// Says who holds the lock, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
-/// busy.
-int report_busy(const Options& options, const std::optional<lock::Busy>& met);
+/// busy. A lock that was free and kept by --grace is not busy: that is an error, and its status is returned.
+int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend);
 
 /// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key);

@@ -29,6 +29,7 @@ struct Options {
   std::optional<base::Duration> wait;  ///< nullopt: for ever
   bool nonblock = false;
   int conflict_exit_code = 0;
+  base::Duration grace{};
   int stop_signal = 0;
   std::optional<base::Duration> kill_after;
   OnLost on_lost = OnLost::kill;

@@ -17,7 +17,7 @@ int release(const Options& options) {
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
   const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
-  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
+  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
   if (!released) return report(released.error(), options, &signals);

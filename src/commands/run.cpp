@@ -62,13 +62,13 @@ class Run {
         address_(std::move(address)),
         backend_(open()),
         terms_(terms),
-        request_{std::move(names), {}, terms.ttl, {}} {}
+        request_{std::move(names), {}, terms.ttl, {}, options.grace} {}
 
   int operator()() {
     auto held = reenter();
     if (held && !*held) held = acquire();
     if (!held) return report(held.error(), options_, &signals_);
-    if (!*held) return report_busy(options_, met_);
+    if (!*held) return report_busy(options_, met_, *backend_);
     return run_under(**held);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration.hpp"
 #include "base/log.hpp"
 
 namespace rlock::lock {
@@ -51,6 +52,11 @@ Result<void> Acquisition::release_if_held(Instant until) {
 }
 
 void Acquisition::tell_of(const Busy& busy) const {
+  if (busy.kept_for) {
+    base::log_debug("waiting for " + request_.names.lock + ", which " + backend_.name() + " keeps for its holders for " +
+                    base::format_duration(*busy.kept_for) + " more: it restarted a moment ago");
+    return;
+  }
   base::log_debug("waiting for " + request_.names.lock + " behind " + std::to_string(busy.rank) + " others; held by " +
                   (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
 }

@@ -21,6 +21,7 @@ struct Request {
   std::string token;
   base::Duration ttl{};
   Who who;
+  base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
 };
 
 /// We hold the lock.
@@ -35,6 +36,8 @@ struct Busy {
   std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
   bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
   std::optional<Record> holder = {};
+  /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
+  std::optional<base::Duration> kept_for = {};
   base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
 };
 

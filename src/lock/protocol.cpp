@@ -33,9 +33,15 @@ Command script_command(std::string_view verb, std::string_view script, const Nam
   return command;
 }
 
-std::vector<std::string> acquire_arguments(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
-  return {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-          wake == Wake::push ? "s" : "p", request.who.encode()};
+std::vector<std::string> acquire_arguments(const Request& request, std::optional<std::int64_t> ticket, Wake wake,
+                                           base::Duration young_for) {
+  return {request.token,
+          std::to_string(request.ttl.count()),
+          ticket ? std::to_string(*ticket) : "",
+          wake == Wake::push ? "s" : "p",
+          request.who.encode(),
+          std::to_string(request.grace.count()),
+          std::to_string(young_for.count())};
 }
 
 std::vector<std::string> renew_arguments(const Request& request) {
@@ -104,28 +110,39 @@ Result<Reply> Protocol::run(const Script& script, const Names& names, const std:
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
   if (first_of(reply, "ii") == 1) return Grant{fence_at(reply, 1), session_.sent_at()};
-  if (first_of(reply, "iiiiit") == 0) {
+  if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
-    return NotHeld{items[1].integer,
-                   {items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)}};
+    Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)};
+    if (items[6].integer > 0) busy.kept_for = base::Duration(items[6].integer);
+    return NotHeld{items[1].integer, std::move(busy)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
   return unexpected_reply();
 }
 
+// For how long the server is young under the request's grace, as far as its locator knows. Only a session that is
+// connected knows which server that is.
+Result<base::Duration> Protocol::young_for(const Request& request, Wait wait) {
+  if (request.grace == base::Duration::zero()) return request.grace;
+  RLOCK_TRY(session_.open(wait));
+  return session_.young_for(request.grace);
+}
+
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
-  const auto reply =
-      RLOCK_TRY(run(acquire_script, request.names, request.token, acquire_arguments(request, ticket, wake), wait));
+  const auto young = RLOCK_TRY(young_for(request, wait));
+  const auto reply = RLOCK_TRY(
+      run(acquire_script, request.names, request.token, acquire_arguments(request, ticket, wake, young), wait));
   return read_answer(reply);
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
   wake = Wake::push;
+  const auto young = RLOCK_TRY(young_for(request, wait));
   // In this order: a waiter without a subscriber counts as dead.
   const std::vector<Command> flight{speak_resp3,
                                     {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
                                     script_command("EVALSHA", acquire_script.sha1, request.names, request.token,
-                                                   acquire_arguments(request, ticket, wake))};
+                                                   acquire_arguments(request, ticket, wake, young))};
   RLOCK_TRY(session_.send(flight, wait));
   const auto hello = RLOCK_TRY(session_.next(wait));
   const auto subscribed = RLOCK_TRY(session_.next(wait));
@@ -180,9 +197,12 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
-  const auto reply =
-      RLOCK_TRY(run(release_script, request.names, request.token,
-                    {request.token, std::to_string(tombstone_ttl.count()), force == Force::yes ? "1" : ""}, wait));
+  const auto young = RLOCK_TRY(young_for(request, wait));
+  const auto reply = RLOCK_TRY(run(release_script, request.names, request.token,
+                                   {request.token, std::to_string(tombstone_ttl.count()),
+                                    force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
+                                    std::to_string(young.count())},
+                                   wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
   if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};

@@ -65,6 +65,7 @@ class Protocol {
  private:
   base::Result<redis::Reply> run(const Script& script, const Names& names, const std::string& token,
                                  const std::vector<std::string>& arguments, base::Wait wait);
+  base::Result<base::Duration> young_for(const Request& request, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;

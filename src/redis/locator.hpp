@@ -44,6 +44,10 @@ class Locator {
   /// would not know it. Matters for a server that does not persist its data.
   virtual void pin() {}
 
+  /// For how much longer the server of the last connection has served for less than `grace`, as far as the locator knows
+  /// of it (a replica was promoted) and the server's own uptime does not tell.
+  virtual base::Duration young_for(base::Duration /*grace*/) const { return {}; }
+
   /// The server for messages; holds no password.
   virtual const std::string& name() const = 0;
 };

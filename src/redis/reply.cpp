@@ -19,6 +19,7 @@ constexpr std::array meanings{
             "it wants a password: put it in RLOCK_SERVER, REDISCLI_AUTH or --password-file"},
     Meaning{"WRONGPASS", ErrorCode::refused, "the user or password is wrong"},
     Meaning{"NOPERM", ErrorCode::refused, "an ACL denies what rlock needs"},
+    Meaning{"NOINFO", ErrorCode::refused, "an ACL denies INFO, which --grace needs"},
     Meaning{"DENIED", ErrorCode::refused, "it is in protected mode"},
     Meaning{"LOADING", ErrorCode::unready, "it is loading its data"},
     Meaning{"BUSY", ErrorCode::unready, "it is busy with a script"},

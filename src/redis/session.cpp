@@ -44,7 +44,14 @@ Result<void> Session::connect(Wait wait) {
   }
   connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), wait));
   reason_ = Reason::broken;
+  is_greeted_ = false;
   return {};
+}
+
+Result<void> Session::open(Wait wait) {
+  if (connection_ && locator_->has_moved()) connection_.reset();
+  if (connection_) return {};
+  return connect(bounded(wait));
 }
 
 std::vector<Command> Session::greeting_commands() const {
@@ -59,10 +66,9 @@ std::vector<Command> Session::greeting_commands() const {
 
 Result<void> Session::send(std::span<const Command> commands, Wait wait) {
   wait = bounded(wait);
-  if (connection_ && locator_->has_moved()) connection_.reset();
+  RLOCK_TRY(open(wait));
   std::vector<Command> greeting;
-  if (!connection_) {
-    RLOCK_TRY(connect(wait));
+  if (!std::exchange(is_greeted_, true)) {
     greeting = greeting_commands();
     if (greet_ == Greet::first && !greeting.empty()) {
       RLOCK_TRY(start(greeting, {}, wait));

@@ -57,6 +57,10 @@ class Session {
   /// call fails with gone.
   void pin() { locator_->pin(); }
 
+  /// Connects, unless it is connected: for those who have to know the server before they send.
+  base::Result<void> open(base::Wait wait);
+  /// See Locator::young_for.
+  base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
   int fd() const { return connection_ ? connection_->fd() : -1; }
@@ -79,6 +83,7 @@ class Session {
   Greet greet_;
   Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
+  bool is_greeted_ = false;  ///< on this connection
   std::vector<Reply> pushes_;
   base::Instant sent_at_{};
 };

@@ -6,16 +6,21 @@
 -- ARGV[3] ticket  '' do not queue; '0' queue behind all; else queue at this earlier ticket
 -- ARGV[4] wake    's' or 'p' (see info)
 -- ARGV[5] who     free text for status
+-- ARGV[6] grace   milliseconds from the start of the server during which a free lock is kept for its holders of before;
+--                 a hand-off to this token is not stopped. '0': none
+-- ARGV[7] young   milliseconds for which it is kept at least, under a grace
 --
 -- Returns {1, fence}                                      held
---         {0, ticket, rank, pttl, known, record}          not held
+--         {0, ticket, rank, pttl, known, record, kept}    not held
 --           ticket  0 when not queued; rank from 0 (-1 when not queued)
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody
 --           record  of the holder, '' when it is not known
+--           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
 --         {-1}                                            the token has a tombstone; it never holds again
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local grace, young = tonumber(ARGV[6]) or 0, tonumber(ARGV[7]) or 0
 
 local holder = holder_of_lock()
 
@@ -39,7 +44,13 @@ if has_queue and redis.call('EXISTS', tombstone) == 1 then return {-1} end
 local asked = tonumber(ticket) or 0
 if asked > 0 and not has_queue then redis.pcall('PUBLISH', channel_of_all(), 'r') end
 
+local kept = 0
 if not holder then
+  local refusal
+  kept, refusal = kept_for(grace, young)
+  if refusal then return refusal end
+end
+if not holder and kept == 0 then
   local first, dead
   if has_queue then first, dead = first_waiter(token) end
   if not first or first == token then return {1, grant(token, ttl, wake, who, dead)} end
@@ -75,5 +86,6 @@ else
   rank = redis.call('ZRANK', queue, token)
 end
 
+if not holder then return {0, ticket, rank, kept, 1, '', kept} end
 local record = holder ~= FOREIGN and redis.call('HGET', info, holder)
-return {0, ticket, rank, redis.call('PTTL', lock), record and 1 or 0, record or ''}
+return {0, ticket, rank, redis.call('PTTL', lock), record and 1 or 0, record or '', 0}

@@ -78,6 +78,18 @@ local function extend(ms)
   if left >= 0 and left < ms then redis.call('PEXPIRE', lock, ms) end
 end
 
+-- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
+-- acquire it. `grace` counts from the start, and `young` is what the caller knows of (its master was promoted). The
+-- uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied.
+local function kept_for(grace, young)
+  if grace == 0 then return 0 end
+  local server = redis.pcall('INFO', 'server')
+  local uptime = type(server) == 'string' and tonumber(string.match(server, 'uptime_in_seconds:(%d+)'))
+  if not uptime then return nil, {err = 'NOINFO the uptime of the server is not to be had'} end
+  local seconds = math.ceil(grace / 1000) + 1 - uptime
+  return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), young, 0)
+end
+
 local function pack(wake, since, fence, who)
   return VERSION .. ' ' .. wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
 end

@@ -3,6 +3,7 @@
 -- ARGV[1] token
 -- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing
 -- ARGV[3] force   '1': release whoever holds it; else ''
+-- ARGV[4] grace, ARGV[5] young   as in acquire: a lock that was free before is not handed to a waiter meanwhile
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
@@ -46,5 +47,6 @@ if dead and not first then
 elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)
 end
-if first then hand_off(first, dead) end
+-- A lock that was free before may be kept for another. Where INFO is denied, nobody is given it here.
+if first and (mine or kept_for(tonumber(ARGV[4]) or 0, tonumber(ARGV[5]) or 0) == 0) then hand_off(first, dead) end
 return {mine and 1 or holder and 0 or -1, record or ''}
