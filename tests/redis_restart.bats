@@ -213,3 +213,35 @@ seconds() { date +%s.%N; }
   kill -CONT "$(server_pid "own-$BATS_TEST_NUMBER")"
   until_true 3 is_free
 }
+
+@test "it becomes a replica, and its name leads to the new master: holders and waiters go there" {
+  local token other name
+  start_server "new-$BATS_TEST_NUMBER"
+  other=$sock
+  own_server
+  start_long_job
+  token=$(redis get "rlock:$key")
+  rlock run -t 24s "$key-renewed" -- sh -c 'until [ -e go ]; do sleep 0.01; done' 3>&- &
+  background_pids+=($!)
+  until_true 10 is_held "$key-renewed"
+  background rlock run -w 1m "$key" -- sh -c 'echo first >>order'
+  until_true 10 waiting 1
+  background rlock run -w 1m "$key" -- sh -c 'echo second >>order'
+  until_true 10 waiting 2
+  # What the new master has been told of: who holds, but not who waits.
+  for name in "$key" "$key-renewed"; do
+    redis-cli -s "$other" set "rlock:$name" "$(redis get "rlock:$name")" px 20000
+  done
+  mv "$sock" old
+  ln -s "$other" "$sock"
+  redis-cli -s old replicaof 127.0.0.1 1
+  # The waiters come back with their tickets, both of them before the lock is free.
+  until_true 20 waiting 2
+  [ "$(redis get "rlock:$key")" = "$token" ]
+  until_true 10 eval '[ "$(redis pttl "rlock:$key-renewed")" -gt 20000 ]'
+  touch go
+  ended 5 "$job"
+  unset 'background_pids[0]'
+  finish
+  [ "$(cat order)" = $'first\nsecond' ]
+}

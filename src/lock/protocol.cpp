@@ -155,6 +155,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
     wake = Wake::poll;
     return acquire(request, ticket, wake, wait);
   }
+  subscribed_on_ = session_.connection();
   const auto reply = RLOCK_TRY(session_.next_in_band(wait));
   if (!reply.is_error()) return read_answer(reply);
   if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));

@@ -41,6 +41,9 @@ class Protocol {
   /// says, where the server speaks no RESP3 or denies the channel.
   base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
 
+  /// Whether the connection that stands has subscribed. Who says so and has not is taken for dead when its turn comes.
+  bool is_subscribed() const { return subscribed_on_ != 0 && subscribed_on_ == session_.connection(); }
+
   base::Result<Standing> renew(const Request& request, base::Wait wait);
   /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
   /// answers are slow. Whether the server agreed to track does not matter: without it the next renewal finds out.
@@ -74,6 +77,7 @@ class Protocol {
   std::unexpected<base::Error> unexpected_reply() const;
 
   redis::Session session_;
+  std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none
   const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
 };
 

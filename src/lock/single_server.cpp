@@ -68,14 +68,16 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
 // Not cut short by the end of the wait alone: a server that hangs is unreachable, not busy.
 Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait) {
   auto& session = protocol_.session();
-  if (wake_ == Wake::poll || (ticket_ != 0 && session.is_open())) {
+  if (wake_ == Wake::poll || protocol_.is_subscribed()) {
     if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
     // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed,
     // and who says that it has is taken for dead when its turn comes.
     const bool broke = !answer && answer.error().code == ErrorCode::unreachable;
     if (broke && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
-    return answer;
+    const bool waits = answer && std::holds_alternative<NotHeld>(*answer);
+    // Else the server has moved since, and this was said over a new connection.
+    if (!waits || wake_ == Wake::poll || protocol_.is_subscribed()) return answer;
   }
   tracks_.reset();
   const auto before = session.sent_at();
@@ -109,12 +111,12 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
 Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
   auto& session = protocol_.session();
   names_ = request.names;
-  if (!session.is_open()) watches_ = false;
   const auto before = session.sent_at();
-  const bool asks_to_watch = watch == Watch::yes && !watches_ && !std::exchange(watch_broke_, false);
+  const bool watches = watches_on_ != 0 && watches_on_ == session.connection();
+  const bool asks_to_watch = watch == Watch::yes && !watches && !std::exchange(watch_broke_, false);
   auto standing = asks_to_watch ? protocol_.watch_and_renew(request, wait) : protocol_.renew(request, wait);
   if (asks_to_watch) {
-    watches_ = standing.has_value();
+    watches_on_ = standing ? session.connection() : 0;
     // A proxy may hang up on what it does not know: the next try goes without.
     watch_broke_ = is_unanswered(standing, before);
   }

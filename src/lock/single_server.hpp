@@ -49,7 +49,7 @@ class SingleServer final : public Backend {
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
-  bool watches_ = false;             ///< asked for, on this connection
+  std::uint64_t watches_on_ = 0;     ///< the connection on which that was asked for; 0: none
   bool watch_broke_ = false;         ///< the last try to ask for it broke the connection
   bool release_unanswered_ = false;  ///< a release went unanswered
 };

@@ -6,6 +6,7 @@ namespace rlock::redis {
 
 base::Result<Target> FixedLocator::locate(Reason reason, base::Wait wait) {
   if (reason == Reason::refused) look_up_ = !look_up_;
+  if (reason == Reason::demoted) look_up_ = true;  // the name may lead to the new master
   if (found_.addresses.empty() || look_up_) {
     look_up_ = false;  // where that fails, what worked last is tried next
     found_ = {RLOCK_TRY(resolve(address_, wait)), address_.host, address_.tls};

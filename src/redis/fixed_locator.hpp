@@ -9,7 +9,7 @@ namespace rlock::redis {
 
 /// A server at the place that its URL says. The host name is looked up when first needed. After a break, the address
 /// that worked last is tried first, so that a dead resolver costs no lock; if that fails, every other try looks the
-/// name up again, because its address may have changed.
+/// name up again, because its address may have changed. So does each try after a server that is a replica.
 class FixedLocator final : public Locator {
  public:
   explicit FixedLocator(const Address& address) : address_(address), name_(address.name()) {}

@@ -1,27 +1,18 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/wait.hpp"
-#include "redis/socket.hpp"
-#include "redis/tls.hpp"
+#include "redis/target.hpp"
 
 namespace rlock::redis {
-
-/// A place to connect to.
-struct Target {
-  std::vector<SocketAddress> addresses;  ///< in the order to try them
-  std::string host = {};                 ///< what its certificate has to name
-  std::optional<TlsSettings> tls = {};   ///< nullopt: without TLS
-};
 
 /// Why a Session asks where the server is: what became of the place that it was told last.
 enum class Reason {
   first,    ///< nothing was asked before
   broken,   ///< it was connected to, and the connection broke since
   refused,  ///< it could not be connected to
+  demoted,  ///< it is a replica, or has become one
 };
 
 /// Where the server is now. A Session asks before each connection that it makes.

@@ -14,6 +14,10 @@ namespace {
 // Said in place of the first answer by a server that then closes the connection.
 bool turns_away(const Reply& reply) { return reply.is_error() && reply.text.starts_with("ERR max number of clients"); }
 
+bool is_of_a_replica(const Reply& reply) {
+  return reply.is_error() && (reply.error_code() == "READONLY" || reply.error_code() == "MASTERDOWN");
+}
+
 }  // namespace
 
 template <class T>
@@ -36,15 +40,11 @@ Result<void> Session::connect(Wait wait) {
   Target target;
   auto socket = RLOCK_TRY(connect_socket(target, wait));
   RLOCK_TRY(locator_->connected(socket.get()));
-  std::unique_ptr<Stream> stream;
-  if (target.tls) {
-    stream = RLOCK_TRY(tls_stream(std::move(socket), target.host, *target.tls));
-  } else {
-    stream = plain_stream(std::move(socket));
-  }
+  auto stream = RLOCK_TRY(stream_to(target, std::move(socket)));
   connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), wait));
   reason_ = Reason::broken;
   is_greeted_ = false;
+  ++connections_;
   return {};
 }
 
@@ -102,6 +102,10 @@ Result<Reply> Session::next(Wait wait) {
   auto reply = connection_->next(bounded(wait));
   if (!reply) return dropped<Reply>(reply.error());
   if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name()));
+  if (is_of_a_replica(*reply)) {
+    reason_ = Reason::demoted;
+    return dropped<Reply>(error_of(*reply, name()));
+  }
   return reply;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,9 +35,10 @@ class Session {
   Session(std::unique_ptr<Locator> locator, Greeting greeting, base::Duration timeout, Greet greet)
       : locator_(std::move(locator)), greeting_(std::move(greeting)), timeout_(timeout), greet_(greet) {}
 
-  /// Sends the commands together and returns their replies in order; error replies are values. Pushes
-  /// that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is
-  /// gone, and nobody knows which commands were carried out.
+  /// Sends the commands together and returns their replies in order; error replies are values, but for those of a
+  /// server that takes no clients and of a replica (READONLY), which fail with unready: it is asked anew where the server
+  /// is. Pushes that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is gone,
+  /// and nobody knows which commands were carried out.
   base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Wait wait);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
@@ -63,6 +65,8 @@ class Session {
   base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
+  /// Which connection stands, counted from 1; 0: none. What was asked of one (a subscription) is not known to the next.
+  std::uint64_t connection() const { return connection_ ? connections_ : 0; }
   int fd() const { return connection_ ? connection_->fd() : -1; }
   /// When the last flight's first byte was about to be sent: where a lease counts from (R3 of tests/PROOFS.md).
   base::Instant sent_at() const { return sent_at_; }
@@ -84,6 +88,7 @@ class Session {
   Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
   bool is_greeted_ = false;  ///< on this connection
+  std::uint64_t connections_ = 0;  ///< made so far
   std::vector<Reply> pushes_;
   base::Instant sent_at_{};
 };

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/socket.hpp"
+#include "redis/stream.hpp"
+#include "redis/tls.hpp"
+
+namespace rlock::redis {
+
+/// A place to connect to.
+struct Target {
+  std::vector<SocketAddress> addresses;  ///< in the order to try them
+  std::string host = {};                 ///< what its certificate has to name
+  std::optional<TlsSettings> tls = {};   ///< nullopt: without TLS
+};
+
+/// The stream that the target speaks, over a socket that is connected to it. Fails as tls_stream() does.
+base::Result<std::unique_ptr<Stream>> stream_to(const Target& target, base::Fd socket);
+
+}  // namespace rlock::redis
