@@ -32,7 +32,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l on-lost -xa 'kill wa
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l no-renew -d 'A fixed lease: COMMAND is stopped when it ends'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l tree -d 'Hold the lock until all that COMMAND started has ended'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l show-command -d 'Let status show the command line, which may carry secrets'
-complete -c rlock -l server -x -d 'The server that keeps the lock: redis://[[user:]password@]host[:port][/db], the same with rediss:// and [?cacert=FILE&cert=FILE&key=FILE] for TLS, unix:///path[?db=N], or local for a private server of this machine; without it redis://127.0.0.1:6379'
+complete -c rlock -l server -x -d 'The server that keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., rediss instead of redis and [?cacert=FILE&cert=FILE&key=FILE] for TLS, or local for a private server of this machine; 3 to 7 servers, each with an option of its own or with a comma between them: a majority keeps the lock (Redlock); without it redis://127.0.0.1:6379'
 complete -c rlock -l prefix -x -d 'Put before KEY on the server; with \'\' the key is that of other libraries'
 complete -c rlock -l password-file -rF -d 'The password is the first line of FILE'
 complete -c rlock -l connect-timeout -x -d 'How long to wait for a server that does not answer or is down'

@@ -211,7 +211,8 @@ bad() {
 @test "a value that the command line would not take after a closer look" {
   local line
   unset RLOCK_SERVER
-  for line in 'ttl = 1ms' 'connect-timeout = 0' 'server = localhost' 'server = redis://a,redis://b'; do
+  for line in 'ttl = 1ms' 'connect-timeout = 0' 'server = localhost' 'server = redis://a,redis://b' \
+    'server = "redis://a,redis://b"' 'server = [redis://a, redis://b]'; do
     conf "$line"
     bad "${line%% *}"
   done

@@ -211,8 +211,9 @@ verbs=(run acquire renew release status)
 
 @test "more servers than one" {
   wrong --server run --server "$url" --server "$url" "$key" -- true
-  wrong --server acquire --server "$url,$url" "$key"
-  RLOCK_SERVER="$url,$url" wrong --server acquire "$key"
+  wrong --server --server "$url" run --server redis://a "$key" -- true
+  wrong 'names 2 servers; name one, or 3 to 7' acquire --server "$url,redis://a" "$key"
+  RLOCK_SERVER="$url,redis://a,$url" wrong "names the server of $url twice" acquire "$key"
 }
 
 @test "URLs that are none" {
@@ -337,7 +338,7 @@ verbs=(run acquire renew release status)
 
 @test "an option twice, or one with an empty value that would swallow the next word" {
   wrong '--ttl is given twice' run -t 5s --ttl 6s "$key" -- true
-  wrong '--server is given twice' --server "$url" run --server "$url" "$key" -- true
+  wrong '--wait is given twice' run -w 1s --wait 1s "$key" -- true
   wrong '--prefix' run --prefix= "$key" true
 }
 

@@ -96,13 +96,16 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
   for (const auto& [row, option] : told) {
     if (option->count() == 0) continue;
     const auto name = "--" + std::string(row->name);
-    if (row->kind != Kind::flag && (option->count() > 1 || settings.is_set(*row))) {
+    if (row->kind != Kind::flag && !row->repeatable && (option->count() > 1 || settings.is_set(*row))) {
       return fail(ErrorCode::usage, name + " is given twice");
     }
     if (settings.is_settled(*row) && !settings.is_set(*row)) {
       return fail(ErrorCode::usage, name + " and --" + std::string(row->excludes) + " exclude each other");
     }
-    RLOCK_TRY(settings.set(*row, option->results().back(), "", ErrorCode::usage));
+    const auto& values = option->results();
+    for (const auto& value : std::span(values).last(row->repeatable ? values.size() : 1)) {
+      RLOCK_TRY(settings.set(*row, value, "", ErrorCode::usage));
+    }
   }
   if (until == Until::end && words.size() > max_words && !parsed.wants_help) {
     return fail(ErrorCode::usage, "'" + words[max_words] + "' is an argument too many");

@@ -99,11 +99,11 @@ class File {
     if (!line.section.empty() && (row->verbs & find_verb(line.section)->bit) == 0) {
       return wrong(line.place, "'" + name + "' is not an option of rlock " + line.section);
     }
-    if (line.item.inputs.size() != 1) {
+    if (line.item.inputs.size() != 1 && !(row->repeatable && !line.item.inputs.empty())) {
       return wrong(line.place,
                    "'" + name + "' takes one value; put one with spaces or commas in quotes, a comment behind #");
     }
-    const auto& value = line.item.inputs.front();
+    const auto& value = line.item.inputs.front();  // of a repeatable option the first of several
     if (!is_off(*row, value)) {
       if (has(line.section, row->name)) return wrong(line.place, "'" + name + "' stands there twice");
       if (!row->excludes.empty() && has(line.section, row->excludes)) {
@@ -113,8 +113,10 @@ class File {
     }
     const bool is_for_verb = line.section.empty() || line.section == verb_.name;
     if (!is_for_verb || (row->verbs & verb_.bit) == 0 || settings_.is_settled(*row)) return {};
-    if (row->name == "server") settings_.options().server_is_from_file = true;
-    return settings_.set(*row, value, line.place, ErrorCode::configuration);
+    for (const auto& each : line.item.inputs) {
+      RLOCK_TRY(settings_.set(*row, each, line.place, ErrorCode::configuration));
+    }
+    return {};
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "commands/verbs.hpp"
 #include "lock/lease.hpp"
 #include "redis/address.hpp"
+#include "redis/url.hpp"
 
 namespace rlock::cli {
 
@@ -23,10 +24,11 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 Complaint set_server(Options& options, std::string_view text) {
-  if (text.find(',') != std::string_view::npos) return "this rlock locks on one server; name only one";
-  // The URL is not repeated: there may be a password in it.
-  if (const auto address = redis::Address::parse(text); !address) return "the URL " + address.error().message;
-  options.servers = {std::string(text)};
+  for (const auto url : redis::split_list(text)) {
+    // The URL is not repeated: there may be a password in it.
+    if (const auto address = redis::Address::parse(url); !address) return "the URL " + address.error().message;
+    options.servers.emplace_back(url);
+  }
   return std::nullopt;
 }
 
@@ -202,10 +204,13 @@ constexpr OptionRow options[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], the same with rediss:// and "
-             "[?cacert=FILE&cert=FILE&key=FILE] for TLS, unix:///path[?db=N], or local for a private server of this "
-             "machine; without it redis://127.0.0.1:6379",
-     .environment = "RLOCK_SERVER"},
+     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
+             "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., rediss instead of redis "
+             "and [?cacert=FILE&cert=FILE&key=FILE] for TLS, or local for a private server of this machine; 3 to 7 "
+             "servers, each with an option of its own or with a comma between them: a majority keeps the lock "
+             "(Redlock); without it redis://127.0.0.1:6379",
+     .environment = "RLOCK_SERVER",
+     .repeatable = true},
     {.name = "prefix",
      .kind = Kind::text,
      .value = "P",

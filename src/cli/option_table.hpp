@@ -61,6 +61,7 @@ struct OptionRow {
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it
   std::string_view excludes{};     ///< mutual
+  bool repeatable = false;         ///< each value comes behind those before it
   long min = 0;                    ///< durations in ms, numbers
   long max = 0;                    ///< numbers
 };

@@ -17,6 +17,10 @@ unsigned long bit(const OptionRow& row) { return 1UL << static_cast<unsigned>(&r
 Result<void> Settings::set(const OptionRow& row, std::string_view text, std::string_view source, ErrorCode code) {
   set_ |= bit(row);
   if (is_off(row, text)) off_ |= bit(row);
+  if (row.name == "server") {
+    options_.servers_source = source;
+    options_.server_is_from_file = code == ErrorCode::configuration;
+  }
   const auto complaint = set_value(row, options_, text);
   if (!complaint) return {};
   return fail(code, "--" + std::string(row.name) + ": " + *complaint +

@@ -36,8 +36,8 @@ int acquire(const Options& options) {
   }
   auto names = lock_names(options);
   if (!names) return report(names.error(), options);
-  const auto address = server_address(options);
-  if (!address) return report(address.error(), options);
+  const auto addresses = server_addresses(options);
+  if (!addresses) return report(addresses.error(), options);
   auto token = base::random_token();
   if (!token) return report(token.error(), options);
 
@@ -45,7 +45,7 @@ int acquire(const Options& options) {
   // The holder is the script that called rlock; this process ends now.
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
                               options.grace};
-  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::together);
+  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));
   if (!lease) return report(lease.error(), options, &signals);

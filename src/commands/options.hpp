@@ -18,7 +18,8 @@ struct Options {
   std::string token;                 ///< renew, release; "-" reads standard input
   std::vector<std::string> command;  ///< run
 
-  std::vector<std::string> servers;  ///< empty: nothing was configured
+  std::vector<std::string> servers;  ///< a URL each; empty: nothing was configured
+  std::string servers_source;        ///< for messages: "PATH line N"; empty: the command line
   bool server_is_from_file = false;
   std::string config_file;  ///< empty: the default ones
   std::string prefix;

@@ -9,14 +9,14 @@ namespace rlock::commands {
 int release(const Options& options) {
   auto names = lock_names(options);
   if (!names) return report(names.error(), options);
-  const auto address = server_address(options);
-  if (!address) return report(address.error(), options);
+  const auto addresses = server_addresses(options);
+  if (!addresses) return report(addresses.error(), options);
   const auto force = options.force ? lock::Force::yes : lock::Force::no;
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });

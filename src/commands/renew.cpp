@@ -9,12 +9,12 @@ namespace rlock::commands {
 int renew(const Options& options) {
   auto names = lock_names(options);
   if (!names) return report(names.error(), options);
-  const auto address = server_address(options);
-  if (!address) return report(address.error(), options);
+  const auto addresses = server_addresses(options);
+  if (!addresses) return report(addresses.error(), options);
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -57,9 +58,9 @@ std::string absolute(const std::string& path) {
 
 class Run {
  public:
-  Run(const Options& options, redis::Address address, lock::Names names, lock::LeaseTerms terms)
+  Run(const Options& options, std::vector<redis::Address> addresses, lock::Names names, lock::LeaseTerms terms)
       : options_(options),
-        address_(std::move(address)),
+        addresses_(std::move(addresses)),
         backend_(open()),
         terms_(terms),
         request_{std::move(names), {}, terms.ttl, {}, options.grace} {}
@@ -288,12 +289,12 @@ class Run {
   }
 
   std::unique_ptr<lock::Backend> open() const {
-    return open_backend(address_, options_.connect_timeout, redis::Greet::together);
+    return open_backend(addresses_, options_.connect_timeout, redis::Greet::together);
   }
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit) {
-    const auto backend = open_backend(address_, release_try, redis::Greet::together, local::OnDemand::fail);
+    const auto backend = open_backend(addresses_, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)base::until_served(lease_ends, plain, [&](base::Instant until) {
@@ -314,19 +315,23 @@ class Run {
     if (password_is_in_file()) {
       ::unsetenv("RLOCK_SERVER");
     } else {
-      ::setenv("RLOCK_SERVER", address_.display().c_str(), 1);
+      std::string urls;
+      for (const auto& address : addresses_) urls += (urls.empty() ? "" : ",") + address.display();
+      ::setenv("RLOCK_SERVER", urls.c_str(), 1);
     }
   }
 
   bool password_is_in_file() const {
     if (!options_.server_is_from_file) return false;
-    const auto address = redis::Address::parse(options_.servers.front());
-    return address && address->password;
+    return std::ranges::any_of(options_.servers, [](const std::string& url) {
+      const auto address = redis::Address::parse(url);
+      return address && address->password;
+    });
   }
 
   const Options& options_;
   process::Signals signals_;
-  redis::Address address_;
+  std::vector<redis::Address> addresses_;
   std::unique_ptr<lock::Backend> backend_;
   lock::LeaseTerms terms_;
   lock::Request request_;
@@ -344,9 +349,9 @@ int run(const Options& options) {
   if (!terms) return report(terms.error(), options);
   auto names = lock_names(options);
   if (!names) return report(names.error(), options);
-  auto address = server_address(options);
-  if (!address) return report(address.error(), options);
-  return Run(options, std::move(*address), std::move(*names), *terms)();
+  auto addresses = server_addresses(options);
+  if (!addresses) return report(addresses.error(), options);
+  return Run(options, std::move(*addresses), std::move(*names), *terms)();
 }
 
 }  // namespace rlock::commands

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/fd.hpp"
@@ -22,16 +23,17 @@ namespace {
 constexpr std::size_t max_key = 1024;     // bytes
 constexpr std::size_t max_secret = 4096;  // bytes
 
-Result<std::string> read_password_file(const std::string& path) {
+// what: the option that names the file.
+Result<std::string> read_password_file(std::string_view what, const std::string& path) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd)
     return base::fail_errno(ErrorCode::configuration,
-                            "--password-file: cannot open " + base::without_credentials(path));
+                            std::string(what) + ": cannot open " + base::without_credentials(path));
   auto line = base::read_line(fd.get(), max_secret);
   if (line && line->ends_with('\r')) line->pop_back();
   if (!line || line->empty()) {
     return fail(ErrorCode::configuration,
-                "--password-file: no password on the first line of " + base::without_credentials(path));
+                std::string(what) + ": no password on the first line of " + base::without_credentials(path));
   }
   return *line;
 }
@@ -46,9 +48,33 @@ Result<void> check_key(const std::string& key) {
   return {};
 }
 
-bool is_this_machine(const redis::Address& address) {
-  return address.transport == redis::Transport::unix_socket || address.host == "localhost" || address.host == "::1" ||
-         address.host.starts_with("127.");
+bool is_this_machine(const redis::Endpoint& endpoint) {
+  return endpoint.host == "localhost" || endpoint.host == "::1" || endpoint.host.starts_with("127.");
+}
+
+// The first host that this password would be sent to without encryption over a network.
+const redis::Endpoint* in_the_clear(const redis::Address& address) {
+  const bool has_secret = (address.password && !address.password->empty()) || address.sentinel_password;
+  if (!has_secret || address.tls || address.transport == redis::Transport::unix_socket) return nullptr;
+  const auto other = std::ranges::find_if_not(address.endpoints, is_this_machine);
+  return other == address.endpoints.end() ? nullptr : &*other;
+}
+
+Result<void> add_passwords(redis::Address& address, const Options& options) {
+  if (!address.password && !options.password_file.empty()) {
+    address.password = RLOCK_TRY(read_password_file("--password-file", options.password_file));
+  }
+  if (const char* secret = std::getenv("REDISCLI_AUTH");
+      !address.password && !address.is_local && secret != nullptr && *secret != '\0') {
+    address.password = secret;
+  }
+  // A user without a password is still sent to the server, which must not take us for the default user.
+  if (!address.password && !address.user.empty()) address.password = "";
+  if (!address.sentinel_password_file.empty()) {
+    address.sentinel_password =
+        RLOCK_TRY(read_password_file("--server: ?sentinel_password_file", address.sentinel_password_file));
+  }
+  return {};
 }
 
 std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local::OnDemand on_demand) {
@@ -58,23 +84,32 @@ std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local:
 
 }  // namespace
 
-Result<redis::Address> server_address(const Options& options) {
-  auto address = options.servers.empty() ? redis::Address{} : redis::Address::parse(options.servers.front());
-  if (!address) return fail(address.error().code, "--server: the URL " + address.error().message);
-  if (!address->password && !options.password_file.empty()) {
-    address->password = RLOCK_TRY(read_password_file(options.password_file));
+Result<std::vector<redis::Address>> server_addresses(const Options& options) {
+  const auto wrong = options.server_is_from_file ? ErrorCode::configuration : ErrorCode::usage;
+  std::vector<redis::Address> addresses;
+  for (const auto& url : options.servers) {
+    auto address = redis::Address::parse(url);
+    if (!address) return fail(wrong, "--server: the URL " + address.error().message);
+    addresses.push_back(std::move(*address));
   }
-  if (const char* secret = std::getenv("REDISCLI_AUTH");
-      !address->password && !address->is_local && secret != nullptr && *secret != '\0') {
-    address->password = secret;
+  if (addresses.empty()) addresses.emplace_back();
+  if (auto together = redis::check_together(addresses); !together) {
+    return fail(wrong, "--server " + together.error().message +
+                           (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
   }
-  // A user without a password is still sent to the server, which must not take us for the default user.
-  if (!address->password && !address->user.empty()) address->password = "";
-  if (address->password && !address->password->empty() && !address->tls && !is_this_machine(*address)) {
-    base::log_note("the password goes to " + address->host +
+  if (addresses.size() > 1 || addresses.front().kind != redis::Kind::server) {
+    return fail(wrong, "--server: this rlock locks on one server; name only one");
+  }
+  const redis::Endpoint* other_host = nullptr;
+  for (auto& address : addresses) {
+    RLOCK_TRY(add_passwords(address, options));
+    if (other_host == nullptr) other_host = in_the_clear(address);
+  }
+  if (other_host != nullptr) {
+    base::log_note("the password goes to " + other_host->host +
                    " as it is, for all in between to read; rediss:// encrypts");
   }
-  return address;
+  return addresses;
 }
 
 Result<lock::Names> lock_names(const Options& options) {
@@ -86,8 +121,9 @@ Result<lock::Names> lock_names(const Options& options) {
   return lock::Names(options.prefix + options.key);
 }
 
-std::unique_ptr<lock::Backend> open_backend(const redis::Address& address, base::Duration timeout, redis::Greet greet,
-                                            local::OnDemand on_demand) {
+std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, base::Duration timeout,
+                                            redis::Greet greet, local::OnDemand on_demand) {
+  const auto& address = addresses.front();
   return std::make_unique<lock::SingleServer>(redis::Session(
       locator_of(address, on_demand), {address.user, address.password, address.database}, timeout, greet));
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/error.hpp"
 #include "commands/options.hpp"
@@ -11,14 +13,15 @@
 
 namespace rlock::commands {
 
-/// The server that the options name, with its password. Fails with usage or configuration.
-base::Result<redis::Address> server_address(const Options& options);
+/// The servers that the options name, with their passwords: one, or those that keep a lock by majority. Fails with usage
+/// or configuration.
+base::Result<std::vector<redis::Address>> server_addresses(const Options& options);
 
 /// The names on the server of the lock that the options name; fails with usage where KEY cannot name one.
 base::Result<lock::Names> lock_names(const Options& options);
 
-/// The backend of this server, not connected yet. timeout: how long the server may take to connect or to answer.
-std::unique_ptr<lock::Backend> open_backend(const redis::Address& address, base::Duration timeout, redis::Greet greet,
-                                            local::OnDemand on_demand = local::OnDemand::start);
+/// The backend of these servers, not connected yet. timeout: how long a server may take to connect or to answer.
+std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, base::Duration timeout,
+                                            redis::Greet greet, local::OnDemand on_demand = local::OnDemand::start);
 
 }  // namespace rlock::commands

@@ -55,9 +55,9 @@ int status(const Options& options) {
   if (!options.key.empty()) {
     if (const auto names = lock_names(options); !names) return report(names.error(), options);
   }
-  const auto address = server_address(options);
-  if (!address) return report(address.error(), options);
-  const auto backend = open_backend(*address, options.connect_timeout, redis::Greet::first);
+  const auto addresses = server_addresses(options);
+  if (!addresses) return report(addresses.error(), options);
+  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
                                    [&](base::Instant) { return look(*backend, options, {base::never, plain}); });

@@ -1,201 +1,250 @@
 #include "redis/address.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "redis/url.hpp"
 
 namespace rlock::redis {
-namespace {
 
 using base::ErrorCode;
 using base::fail;
+using base::Result;
 
-constexpr std::string_view known_forms =
-    "write redis://[[user:]password@]host[:port][/db], rediss:// for TLS, unix:///path[?db=N] or local";
+namespace {
 
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
-std::optional<std::string> unescape(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      result += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto high = hex_digit(text[i + 1]);
-    const auto low = hex_digit(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    result += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  return result;
-}
-
-// Undone by unescape. Only what would be read as something else is escaped, so that paths stay readable.
-std::string escape(std::string_view text, std::string_view special) {
-  std::string result;
-  for (const char c : text) {
-    if (special.find(c) == std::string_view::npos) {
-      result += c;
-    } else {
-      result += '%';
-      base::append_hex(result, static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
-
-// [user:]password. A lone part is the password, as redis-cli has it: taken for a user it would be shown. A user whose
-// password comes from elsewhere is `user:`.
-base::Result<void> read_credentials(std::string_view credentials, Address& address) {
-  const auto colon = credentials.find(':');
-  const bool is_lone = colon == std::string_view::npos;
-  auto user = unescape(is_lone ? "" : credentials.substr(0, colon));
-  auto password = unescape(is_lone ? credentials : credentials.substr(colon + 1));
-  if (!user || !password) return fail(ErrorCode::usage, "has a broken % escape");
-  address.user = std::move(*user);
-  if (!password->empty()) address.password = std::move(*password);
-  return {};
-}
-
-base::Result<Address> parse_unix(std::string_view rest) {
-  Address address;
-  address.transport = Transport::unix_socket;
-  if (const auto at = rest.find("@/"); at != std::string_view::npos && !rest.starts_with('/')) {
-    RLOCK_TRY(read_credentials(rest.substr(0, at), address));
-    rest.remove_prefix(at + 1);
-  }
-  std::string_view query;
-  if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
-    query = rest.substr(mark + 1);
-    rest = rest.substr(0, mark);
-    if (!query.starts_with("db=")) return fail(ErrorCode::usage, "has a query other than ?db=N");
-    const auto database = base::parse_number<int>(query.substr(3), 1'000'000);
-    if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
-    address.database = *database;
-  }
-  auto path = unescape(rest);
-  if (!path || !path->starts_with('/')) return fail(ErrorCode::usage, "needs an absolute path: unix:///path");
-  if (path->find('\0') != std::string::npos) return fail(ErrorCode::usage, "has a NUL in its path");
-  if (path->size() > 107) return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
-  address.path = *path;
-  return address;
-}
-
-// cacert=FILE&cert=FILE&key=FILE, in any order.
-base::Result<TlsSettings> read_tls_settings(std::string_view query) {
-  TlsSettings settings;
-  while (!query.empty()) {
-    const auto item = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(item.size() + 1, query.size()));
-    const auto equals = std::min(item.find('='), item.size());
-    const auto name = item.substr(0, equals);
-    auto* file = name == "cacert" ? &settings.cacert
-                 : name == "cert" ? &settings.cert
-                 : name == "key"  ? &settings.key
-                                  : nullptr;
-    if (file == nullptr)
-      return fail(ErrorCode::usage, "cannot have another ?query than ?cacert=FILE&cert=FILE&key=FILE");
-    const auto path = unescape(item.substr(std::min(equals + 1, item.size())));
-    if (!path || path->empty()) return fail(ErrorCode::usage, "names no file in ?" + std::string(name) + "=");
-    *file = *path;
-  }
-  if (settings.cert.empty() != settings.key.empty()) return fail(ErrorCode::usage, "needs both ?cert= and ?key=");
-  return settings;
-}
-
-std::string query_of(const TlsSettings& settings) {
-  std::string query;
-  const auto add = [&](std::string_view name, const std::string& file) {
-    if (file.empty()) return;
-    query += query.empty() ? '?' : '&';
-    query += std::string(name) + "=" + escape(file, "%?&#");
-  };
-  add("cacert", settings.cacert);
-  add("cert", settings.cert);
-  add("key", settings.key);
-  return query;
-}
+constexpr std::size_t max_socket_path = 107;  // bytes
+constexpr int max_database = 1'000'000;
+constexpr std::uint16_t sentinel_port = 26379;
+constexpr std::size_t min_quorum_servers = 3;
+constexpr std::size_t max_quorum_servers = 7;
 
 enum class Tls { no, yes };
 
-base::Result<Address> parse_tcp(std::string_view rest, Tls tls) {
-  Address address;
-  if (tls == Tls::yes) address.tls.emplace();
-  // A password may hold an unescaped '@', a host cannot.
-  const auto authority = rest.substr(0, rest.find_first_of("/?"));
-  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
-    RLOCK_TRY(read_credentials(rest.substr(0, at), address));
-    rest.remove_prefix(at + 1);
-  }
-  if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
-    if (tls == Tls::no) return fail(ErrorCode::usage, "cannot have a ?query; that is for rediss://");
-    address.tls = RLOCK_TRY(read_tls_settings(rest.substr(mark + 1)));
-    rest = rest.substr(0, mark);
-  }
-  if (const auto slash = rest.find('/'); slash != std::string_view::npos) {
-    const auto text = rest.substr(slash + 1);
-    const auto database = text.empty() ? std::optional(0) : base::parse_number<int>(text, 1'000'000);
-    if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
-    address.database = *database;
-    rest = rest.substr(0, slash);
-  }
+struct Scheme {
+  std::string_view name;
+  Kind kind;
+  Tls tls;
+};
+
+constexpr std::array schemes{
+    Scheme{"redis", Kind::server, Tls::no},
+    Scheme{"rediss", Kind::server, Tls::yes},
+    Scheme{"redis+sentinel", Kind::sentinel, Tls::no},
+    Scheme{"rediss+sentinel", Kind::sentinel, Tls::yes},
+    Scheme{"redis+cluster", Kind::cluster, Tls::no},
+    Scheme{"rediss+cluster", Kind::cluster, Tls::yes},
+};
+
+Result<int> read_database(std::string_view text) {
+  const auto database = text.empty() ? std::optional(0) : base::parse_number<int>(text, max_database);
+  if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
+  return *database;
+}
+
+Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port) {
+  Endpoint endpoint{"", default_port};
   std::optional<std::string_view> port;
-  if (rest.starts_with('[')) {
-    const auto close = rest.find(']');
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
     if (close == std::string_view::npos) return fail(ErrorCode::usage, "has an IPv6 address without its ]");
-    address.host = rest.substr(1, close - 1);
-    rest.remove_prefix(close + 1);
-    if (!rest.empty() && !rest.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
-    if (!rest.empty()) port = rest.substr(1);
+    endpoint.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    if (!text.empty() && !text.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
+    if (!text.empty()) port = text.substr(1);
   } else {
-    const auto colon = rest.find(':');
-    address.host = rest.substr(0, colon);
-    if (colon != std::string_view::npos) port = rest.substr(colon + 1);
+    const auto colon = text.find(':');
+    endpoint.host = text.substr(0, colon);
+    if (colon != std::string_view::npos) port = text.substr(colon + 1);
   }
-  if (address.host.empty()) return fail(ErrorCode::usage, "has no host");
-  if (base::has_control(address.host)) return fail(ErrorCode::usage, "has a control character in its host");
-  if (!port) return address;
+  if (endpoint.host.empty()) return fail(ErrorCode::usage, "has no host");
+  if (base::has_control(endpoint.host)) return fail(ErrorCode::usage, "has a control character in its host");
+  if (!port) return endpoint;
   const auto parsed = base::parse_number<unsigned>(*port, 65535);
   if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
-  address.port = static_cast<std::uint16_t>(*parsed);
+  endpoint.port = static_cast<std::uint16_t>(*parsed);
+  return endpoint;
+}
+
+// The same server may be named in capitals too.
+Endpoint lower_case(Endpoint endpoint) {
+  for (auto& c : endpoint.host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  return endpoint;
+}
+
+Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
+  if (kind == Kind::server && hosts.find(',') != std::string_view::npos) {
+    return fail(ErrorCode::usage,
+                "names several hosts: independent servers have a URL each; those of a Cluster are redis+cluster://, "
+                "Sentinels redis+sentinel://");
+  }
+  std::vector<Endpoint> endpoints;
+  while (true) {
+    const auto comma = hosts.find(',');
+    auto endpoint =
+        RLOCK_TRY(read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : Endpoint{}.port));
+    const auto is_same = [&](const Endpoint& other) { return lower_case(other) == lower_case(endpoint); };
+    if (std::ranges::any_of(endpoints, is_same)) {
+      return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
+    }
+    endpoints.push_back(std::move(endpoint));
+    if (comma == std::string_view::npos) return endpoints;
+    hosts.remove_prefix(comma + 1);
+  }
+}
+
+// /master[/db], or [/db].
+Result<void> read_path(std::string_view path, Address& address) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  if (address.kind == Kind::sentinel) {
+    const auto slash = std::min(path.find('/'), path.size());
+    const auto master = unescape(path.substr(0, slash));
+    if (!master || master->empty()) {
+      return fail(ErrorCode::usage, "names no master; write redis+sentinel://host[:port],.../master[/db]");
+    }
+    if (base::has_control(*master)) return fail(ErrorCode::usage, "has a control character in the name of its master");
+    address.master = *master;
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  address.database = RLOCK_TRY(read_database(path));
+  if (address.kind == Kind::cluster && address.database != 0) {
+    return fail(ErrorCode::usage, "names a database; a Cluster has only one");
+  }
+  return {};
+}
+
+Result<void> read_query(const Url& url, Address& address) {
+  for (const auto& [name, value] : url.query) {
+    std::string* field = nullptr;
+    if (address.tls && name == "cacert") field = &address.tls->cacert;
+    if (address.tls && name == "cert") field = &address.tls->cert;
+    if (address.tls && name == "key") field = &address.tls->key;
+    if (address.kind == Kind::sentinel && name == "sentinel_user") field = &address.sentinel_user;
+    if (address.kind == Kind::sentinel && name == "sentinel_password_file") field = &address.sentinel_password_file;
+    if (field == nullptr) {
+      std::string known;
+      if (address.tls) known += "cacert=FILE&cert=FILE&key=FILE";
+      if (address.kind == Kind::sentinel)
+        known += std::string(known.empty() ? "" : "&") + "sentinel_user=USER&sentinel_password_file=FILE";
+      return fail(ErrorCode::usage, known.empty() ? "cannot have a ?query; that is for rediss:// and redis+sentinel://"
+                                                  : "cannot have another ?query than ?" + known);
+    }
+    if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
+    *field = value;
+  }
+  if (address.tls && address.tls->cert.empty() != address.tls->key.empty()) {
+    return fail(ErrorCode::usage, "needs both ?cert= and ?key=");
+  }
+  if (!address.sentinel_user.empty() && address.sentinel_password_file.empty()) {
+    return fail(ErrorCode::usage, "has a ?sentinel_user= without ?sentinel_password_file=");
+  }
+  return {};
+}
+
+Result<Address> read_unix(const Url& url, Address address) {
+  address.transport = Transport::unix_socket;
+  const auto path = unescape(url.hosts + url.path);
+  if (!path || !path->starts_with('/')) return fail(ErrorCode::usage, "needs an absolute path: unix:///path");
+  if (path->find('\0') != std::string::npos) return fail(ErrorCode::usage, "has a NUL in its path");
+  if (path->size() > max_socket_path) {
+    return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
+  }
+  address.path = *path;
+  for (const auto& [name, value] : url.query) {
+    if (name != "db") return fail(ErrorCode::usage, "has a query other than ?db=N");
+    address.database = RLOCK_TRY(read_database(value.empty() ? "none" : value));
+  }
   return address;
+}
+
+void add_to_query(std::string& query, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  query += query.empty() ? '?' : '&';
+  query += std::string(name) + "=" + escape(value, "%?&#,");
 }
 
 }  // namespace
 
-base::Result<Address> Address::parse(std::string_view url) {
-  constexpr std::string_view tcp = "redis://";
-  constexpr std::string_view tls = "rediss://";
-  constexpr std::string_view socket = "unix://";
-  if (url == "local") {
-    Address address;
+std::string Endpoint::name() const {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Result<Address> Address::parse(std::string_view text) {
+  Address address;
+  if (text == "local") {
     address.transport = Transport::unix_socket;
     address.is_local = true;
     return address;
   }
-  if (url.starts_with(tcp)) return parse_tcp(url.substr(tcp.size()), Tls::no);
-  if (url.starts_with(tls)) return parse_tcp(url.substr(tls.size()), Tls::yes);
-  if (url.starts_with(socket)) return parse_unix(url.substr(socket.size()));
-  return fail(ErrorCode::usage, "has an unknown form; " + std::string(known_forms));
+  const auto url = RLOCK_TRY(Url::split(text));
+  address.user = url.user;
+  address.password = url.password;
+  if (url.scheme == "unix") return read_unix(url, std::move(address));
+  const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
+  if (scheme == schemes.end()) {
+    return fail(ErrorCode::usage, "has an unknown form; write " + std::string(known_forms));
+  }
+  address.kind = scheme->kind;
+  if (scheme->tls == Tls::yes) address.tls.emplace();
+  RLOCK_TRY(read_query(url, address));
+  RLOCK_TRY(read_path(url.path, address));
+  address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
+  return address;
 }
 
-std::string Address::display() const { return name() + (tls ? query_of(*tls) : ""); }
+std::string Address::display() const {
+  std::string query;
+  if (tls) {
+    add_to_query(query, "cacert", tls->cacert);
+    add_to_query(query, "cert", tls->cert);
+    add_to_query(query, "key", tls->key);
+  }
+  add_to_query(query, "sentinel_user", sentinel_user);
+  add_to_query(query, "sentinel_password_file", sentinel_password_file);
+  return name() + query;
+}
 
 std::string Address::name() const {
   if (is_local) return "local";
-  const auto who = user.empty() ? std::string() : escape(user, "%:@/?#") + ":@";
+  const auto who = user.empty() ? std::string() : escape(user, "%:@/?#,") + ":@";
   if (transport == Transport::unix_socket) {
-    return "unix://" + who + escape(path, "%?") + (database != 0 ? "?db=" + std::to_string(database) : "");
+    return "unix://" + who + escape(path, "%?,") + (database != 0 ? "?db=" + std::to_string(database) : "");
   }
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return (tls ? "rediss://" : "redis://") + who + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+  const auto tls_wanted = tls ? Tls::yes : Tls::no;
+  const auto* scheme =
+      std::ranges::find_if(schemes, [&](const Scheme& s) { return s.kind == kind && s.tls == tls_wanted; });
+  std::string hosts;
+  for (const auto& endpoint : endpoints) hosts += (hosts.empty() ? "" : ",") + endpoint.name();
+  return std::string(scheme->name) + "://" + who + hosts + (master.empty() ? "" : "/" + escape(master, "%/?,")) +
          (database != 0 ? "/" + std::to_string(database) : "");
+}
+
+Result<void> check_together(std::span<const Address> addresses) {
+  if (addresses.size() == 1) return {};
+  if (addresses.size() < min_quorum_servers || addresses.size() > max_quorum_servers) {
+    return fail(ErrorCode::usage, "names " + std::to_string(addresses.size()) +
+                                      " servers; name one, or 3 to 7 of which a majority keeps the lock");
+  }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto& one = addresses[i];
+    if (one.kind != Kind::server || one.is_local) {
+      return fail(ErrorCode::usage, "names " + one.name() +
+                                        " beside other servers; a majority can be of redis://, rediss:// and unix:// "
+                                        "servers only");
+    }
+    for (const auto& other : addresses.first(i)) {
+      const bool is_same =
+          one.transport == other.transport &&
+          (one.transport == Transport::tcp ? lower_case(one.endpoints.front()) == lower_case(other.endpoints.front())
+                                           : one.path == other.path);
+      if (is_same) return fail(ErrorCode::usage, "names the server of " + one.name() + " twice");
+    }
+  }
+  return {};
 }
 
 }  // namespace rlock::redis

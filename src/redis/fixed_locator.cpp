@@ -9,7 +9,12 @@ base::Result<Target> FixedLocator::locate(Reason reason, base::Wait wait) {
   if (reason == Reason::demoted) look_up_ = true;  // the name may lead to the new master
   if (found_.addresses.empty() || look_up_) {
     look_up_ = false;  // where that fails, what worked last is tried next
-    found_ = {RLOCK_TRY(resolve(address_, wait)), address_.host, address_.tls};
+    if (address_.transport == Transport::unix_socket) {
+      found_ = {{unix_address(address_.path)}};
+    } else {
+      const auto& endpoint = address_.endpoints.front();
+      found_ = {RLOCK_TRY(resolve(endpoint, wait)), endpoint.host, address_.tls};
+    }
   }
   return found_;
 }

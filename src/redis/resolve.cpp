@@ -10,19 +10,18 @@ using Addresses = std::vector<SocketAddress>;
 
 }  // namespace
 
-base::Result<Addresses> resolve(const Address& address, base::Wait wait) {
-  if (address.transport == Transport::unix_socket) return Addresses{unix_address(address.path)};
-  if (address.host == "localhost") {  // always the loopback, which nobody need be asked for (RFC 6761)
-    return Addresses{*numeric_address("127.0.0.1", address.port), *numeric_address("::1", address.port)};
+base::Result<Addresses> resolve(const Endpoint& endpoint, base::Wait wait) {
+  if (endpoint.host == "localhost") {  // always the loopback, which nobody need be asked for (RFC 6761)
+    return Addresses{*numeric_address("127.0.0.1", endpoint.port), *numeric_address("::1", endpoint.port)};
   }
-  if (const auto numeric = numeric_address(address.host, address.port)) return Addresses{*numeric};
+  if (const auto numeric = numeric_address(endpoint.host, endpoint.port)) return Addresses{*numeric};
 
   // A silent DNS server leaves time for the others that may know a name.
   const bool has_more = knows_more_than_dns();
   const auto now = base::BootClock::now();
-  auto found = ask_dns(address.host, address.port, has_more ? wait.at_most(now + (wait.until() - now) / 2) : wait);
+  auto found = ask_dns(endpoint.host, endpoint.port, has_more ? wait.at_most(now + (wait.until() - now) / 2) : wait);
   if (found || !has_more || found.error().code == base::ErrorCode::interrupted) return found;
-  return ask_getent(address.host, address.port, wait);
+  return ask_getent(endpoint.host, endpoint.port, wait);
 }
 
 }  // namespace rlock::redis

@@ -14,11 +14,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto address = Address::parse(text);
   if (!address) return 0;
-  if (address->password && address->password->size() > 12 &&
-      address->display().find(*address->password) != std::string::npos &&
-      address->host.find(*address->password) == std::string::npos &&
-      address->path.find(*address->password) == std::string::npos &&
-      address->user.find(*address->password) == std::string::npos) {
+  const auto shown = address->display();
+  std::string rest = address->path + address->user + address->master;
+  for (const auto& endpoint : address->endpoints) rest += " " + endpoint.host;
+  if (address->password && address->password->size() > 12 && shown.find(*address->password) != shown.npos &&
+      rest.find(*address->password) == rest.npos) {
+    std::abort();
+  }
+  const auto again = Address::parse(shown);
+  if (!again || again->endpoints != address->endpoints || again->path != address->path ||
+      again->user != address->user || again->master != address->master || again->database != address->database) {
     std::abort();
   }
   return 0;

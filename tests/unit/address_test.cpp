@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "redis/url.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -9,8 +11,8 @@ TEST(Address, ReadsTcpUrls) {
   const auto plain = Address::parse("redis://cache");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->transport, Transport::tcp);
-  EXPECT_EQ(plain->host, "cache");
-  EXPECT_EQ(plain->port, 6379);
+  EXPECT_EQ(plain->endpoints.front().host, "cache");
+  EXPECT_EQ(plain->endpoints.front().port, 6379);
   EXPECT_EQ(plain->database, 0);
   EXPECT_FALSE(plain->password);
 
@@ -18,15 +20,15 @@ TEST(Address, ReadsTcpUrls) {
   ASSERT_TRUE(full);
   EXPECT_EQ(full->user, "ann");
   EXPECT_EQ(full->password, "p@ss:");
-  EXPECT_EQ(full->host, "::1");
-  EXPECT_EQ(full->port, 7000);
+  EXPECT_EQ(full->endpoints.front().host, "::1");
+  EXPECT_EQ(full->endpoints.front().port, 7000);
   EXPECT_EQ(full->database, 3);
 
   const auto bare = Address::parse("redis://:a@b:c@host");
   ASSERT_TRUE(bare);
   EXPECT_EQ(bare->user, "");
   EXPECT_EQ(bare->password, "a@b:c");
-  EXPECT_EQ(bare->host, "host");
+  EXPECT_EQ(bare->endpoints.front().host, "host");
 }
 
 TEST(Address, TakesALonePartForThePassword) {
@@ -98,7 +100,7 @@ TEST(Address, NeverShowsThePassword) {
     EXPECT_EQ(address->display().find("canary"), std::string::npos) << address->display();
     const auto again = Address::parse(address->display());
     ASSERT_TRUE(again) << address->display();
-    EXPECT_EQ(again->host, address->host);
+    EXPECT_EQ(again->endpoints, address->endpoints);
     EXPECT_EQ(again->user, address->user);
     EXPECT_EQ(again->path, address->path);
     EXPECT_EQ(again->database, address->database);
@@ -117,13 +119,86 @@ TEST(Address, HasTlsWhereTheUrlSaysSo) {
   const auto secret = Address::parse("rediss://ann:p@h:7000/3?cert=/a%20b&key=/k&cacert=/ca");
   ASSERT_TRUE(secret && secret->tls);
   EXPECT_EQ(*secret->tls, (TlsSettings{"/ca", "/a b", "/k"}));
-  EXPECT_EQ(secret->port, 7000);
+  EXPECT_EQ(secret->endpoints.front().port, 7000);
   EXPECT_EQ(secret->database, 3);
   EXPECT_EQ(secret->display(), "rediss://ann:@h:7000/3?cacert=/ca&cert=/a b&key=/k");
   EXPECT_EQ(Address::parse(secret->display())->tls, secret->tls);
   for (const auto* wrong : {"redis://h?cacert=/ca", "rediss://h?cert=/c", "rediss://h?key=/k",
                             "rediss://h?cacert=", "rediss://h?ca=/c", "rediss://h?cacert"}) {
     EXPECT_FALSE(Address::parse(wrong)) << wrong;
+  }
+}
+
+TEST(Address, ReadsSentinelsAndClusters) {
+  const auto sentinels =
+      Address::parse("redis+sentinel://ann:p@h1,h2:7000,[::1]/my%2Fmaster/3?sentinel_user=s&sentinel_password_file=/f");
+  ASSERT_TRUE(sentinels) << sentinels.error().message;
+  EXPECT_EQ(sentinels->kind, Kind::sentinel);
+  EXPECT_EQ(sentinels->endpoints, (std::vector<Endpoint>{{"h1", 26379}, {"h2", 7000}, {"::1", 26379}}));
+  EXPECT_EQ(sentinels->master, "my/master");
+  EXPECT_EQ(sentinels->database, 3);
+  EXPECT_EQ(sentinels->password, "p");
+  EXPECT_EQ(sentinels->sentinel_user, "s");
+  EXPECT_EQ(sentinels->sentinel_password_file, "/f");
+  EXPECT_EQ(
+      sentinels->display(),
+      "redis+sentinel://ann:@h1:26379,h2:7000,[::1]:26379/my%2fmaster/3?sentinel_user=s&sentinel_password_file=/f");
+  EXPECT_EQ(sentinels->name(), "redis+sentinel://ann:@h1:26379,h2:7000,[::1]:26379/my%2fmaster/3");
+
+  const auto cluster = Address::parse("rediss+cluster://h1:7000,h2?cacert=/ca");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->kind, Kind::cluster);
+  EXPECT_EQ(cluster->endpoints, (std::vector<Endpoint>{{"h1", 7000}, {"h2", 6379}}));
+  ASSERT_TRUE(cluster->tls);
+  EXPECT_EQ(cluster->tls->cacert, "/ca");
+  EXPECT_EQ(Address::parse(cluster->display())->endpoints, cluster->endpoints);
+}
+
+TEST(Address, RefusesWrongSentinelsAndClusters) {
+  for (const auto* url :
+       {"redis+sentinel://h", "redis+sentinel://h/", "redis+sentinel://h//1", "redis+sentinel:///m",
+        "redis+sentinel://h,/m", "redis+sentinel://h,H:26379/m", "redis+sentinel://h/m/x", "redis+sentinel://h/m/1/2",
+        "redis+sentinel://h:0/m", "redis+sentinel://h/m?cacert=/a", "redis+sentinel://h/m?sentinel_user=u",
+        "redis+cluster://h/1", "redis+cluster://", "redis+cluster://h,h", "redis+cluster://h:99999",
+        "redis+cluster://h?db=1", "redis+sentinel+cluster://h/m", "redis://h,i", "redis://h,"}) {
+    const auto address = Address::parse(url);
+    ASSERT_FALSE(address) << url;
+    EXPECT_EQ(address.error().code, base::ErrorCode::usage) << url;
+  }
+}
+
+TEST(Address, AListHasACommaBeforeEachScheme) {
+  using List = std::vector<std::string_view>;
+  EXPECT_EQ(split_list("redis://a"), List{"redis://a"});
+  EXPECT_EQ(split_list("redis://u:p,q@a,rediss://b,unix:///c,d"),
+            (List{"redis://u:p,q@a", "rediss://b", "unix:///c,d"}));
+  EXPECT_EQ(split_list("redis+sentinel://a,b/m,redis+cluster://c,d"),
+            (List{"redis+sentinel://a,b/m", "redis+cluster://c,d"}));
+  EXPECT_EQ(split_list("redis://a,local"), (List{"redis://a", "local"}));
+  EXPECT_EQ(split_list("redis://a,"), List{"redis://a,"});
+  EXPECT_EQ(split_list(""), List{""});
+}
+
+std::vector<Address> all_of(const std::vector<std::string>& urls) {
+  std::vector<Address> result;
+  for (const auto& url : urls) result.push_back(Address::parse(url).value());
+  return result;
+}
+
+TEST(Address, OneServerOrAMajorityOfSeveral) {
+  EXPECT_TRUE(check_together(all_of({"redis+cluster://a,b"})));
+  EXPECT_TRUE(check_together(all_of({"redis://a", "redis://a:7000", "unix:///a"})));
+  for (const auto& urls : std::vector<std::vector<std::string>>{
+           {"redis://a", "redis://b"},
+           {"redis://a", "redis://b", "redis://A:6379"},
+           {"redis://a", "rediss://a", "redis://c"},
+           {"unix:///a", "redis://b", "unix:///a?db=1"},
+           {"redis://a", "redis://b", "redis+cluster://c"},
+           {"redis://a", "redis://b", "local"},
+           {"redis://1", "redis://2", "redis://3", "redis://4", "redis://5", "redis://6", "redis://7", "redis://8"}}) {
+    const auto together = check_together(all_of(urls));
+    ASSERT_FALSE(together) << urls.back();
+    EXPECT_EQ(together.error().code, base::ErrorCode::usage);
   }
 }
 
