@@ -97,18 +97,6 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   holds "$(last_beat) < $died + 2"
 }
 
-@test "a server that comes back without its data: lost" {
-  start_server forgetful
-  export RLOCK_SERVER=$url
-  start_job -t 20s
-  kill -KILL "$(server_pid forgetful)"
-  until_true 10 is_gone "$(server_pid forgetful)"
-  start_server forgetful
-  until_true 10 is_gone "$rlock"
-  ended 79 "$rlock"
-  job_is_dead
-}
-
 @test "a server that is away for less than the lease costs nothing" {
   start_command -t 6s -k 200ms 'touch up; until [ -e end ]; do sleep 0.05; done; exit 7'
   kill -STOP "$(server_pid)"

@@ -20,6 +20,9 @@ script() {
 acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
+# reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
+reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3:-before}" '7 host ann '; }
+run_id() { redis info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
 
@@ -368,12 +371,12 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "renew lengthens the lease of its token, never shortens it, and returns the fence" {
   acquire a 20000
   setup_names
-  is "$(renew a 60000)" 1 "$(redis get "$fence")"
+  is "$(renew a 60000)" 1 "$(redis get "$fence")" "$(run_id)"
   [ "$(redis pttl "$lock")" -gt 30000 ]
-  is "$(renew a 100)" 1 "$(redis get "$fence")"
+  is "$(renew a 100)" 1 "$(redis get "$fence")" "$(run_id)"
   [ "$(redis pttl "$lock")" -gt 30000 ]
   redis del "$info"
-  is "$(renew a)" 1 0
+  is "$(renew a)" 1 0 "$(run_id)"
 }
 
 @test "check returns the fence and the record of the holder's token, 0 for another's lock, -1 for nobody's; it writes nothing" {
@@ -457,6 +460,81 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   done
 }
 
+@test "reclaim restores the lock, its fence and its record on a server that has forgotten them" {
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  setup_names
+  [ "$(holder)" = a ]
+  [ "$(redis pttl "$lock")" -gt 20000 ]
+  [ "$(redis get "$fence")" = 1234 ]
+  [ "$(redis pttl "$fence")" -gt 80000000 ]
+  is "$(redis hget "$info" a)" "1 s * 1234 7 host ann "
+  [ "$(redis pttl "$info")" -gt 30000 ]
+  # Sent again, it changes nothing but the end of the lease.
+  redis pexpire "$lock" 10000
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  [ "$(redis pttl "$lock")" -gt 20000 ]
+  is "$(reclaim a 1234 before 5000)" 1 1234 "$(run_id)"
+  [ "$(redis pttl "$lock")" -gt 20000 ]
+  # The fence goes on from there.
+  is "$(release a)" 1 ''
+  [ "$(acquire b | line 2)" -gt 1234 ]
+}
+
+@test "reclaim keeps the waiters that came since the restart, and the lock goes to the first of them" {
+  acquire gone
+  queued b
+  redis del "rlock:$key" "rlock:f:{rlock:$key}"
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  waiting 1
+  is "$(release a)" 1 ''
+  claimed_by b
+}
+
+@test "reclaim of a lock that was deleted on a server that did not restart says that nobody holds it" {
+  is "$(reclaim a 1234 "$(run_id)")" -1
+  is_free
+}
+
+@test "reclaim after somebody else held the lock says that it is lost" {
+  acquire b
+  is "$(reclaim a 1234)" 0
+  [ "$(holder)" = b ]
+  release b
+  is "$(reclaim a 1234)" -1
+  is_free
+  # Also where the clock stands behind our fence.
+  is "$(reclaim a "$(($(redis time | head -1) + 3600))000000")" -1
+  redis set "rlock:f:{rlock:$key}" no-fence
+  is "$(reclaim a 1234)" -1
+}
+
+@test "reclaim takes no notice of a fence from before the server started" {
+  redis set "rlock:f:{rlock:$key}" 1000
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  [ "$(redis get "rlock:f:{rlock:$key}")" = 1234 ]
+  redis del "rlock:$key"
+  # Its own fence is not above itself.
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  redis del "rlock:$key"
+  redis set "rlock:f:{rlock:$key}" 1235
+  is "$(reclaim a 1234)" -1
+}
+
+@test "reclaim of a released token does nothing" {
+  release a
+  is "$(reclaim a 1234)" -1
+  is_free
+}
+
+@test "reclaim on a full server writes nothing" {
+  redis config set maxmemory 1
+  run reclaim a 1234
+  [[ $output == *OOM* ]]
+  redis config set maxmemory 0
+  is_free
+  [ "$(redis exists "rlock:f:{rlock:$key}" "rlock:i:{rlock:$key}")" = 0 ]
+}
+
 @test "out of memory: nobody acquires, but the holder renews and releases, and the next has the lock" {
   acquire a 20000
   queued b
@@ -465,7 +543,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *' 0
   run acquire c 30000 0
   [[ $output == *OOM* ]]
-  is "$(renew a 60000)" 1 '[1-9]*'
+  is "$(renew a 60000)" 1 '[1-9]*' "$(run_id)"
   [ "$(redis pttl "rlock:$key")" -gt 30000 ]
   is "$(release a)" 1 ''
   claimed_by b
@@ -531,7 +609,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis del "$queue" "$info"
   acquire c
   redis set "$info" x px 60000
-  is "$(renew c 60000)" 1 0
+  is "$(renew c 60000)" 1 0 "$(run_id)"
   [ "$(redis pttl "$lock")" -gt 30000 ]
 }
 
@@ -552,7 +630,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "a lock that somebody made endless stays so" {
   acquire a
   redis persist "rlock:$key"
-  is "$(renew a)" 1 '[1-9]*'
+  is "$(renew a)" 1 '[1-9]*' "$(run_id)"
   is "$(acquire a)" 1 '[1-9]*'
   [ "$(redis pttl "rlock:$key")" = -1 ]
 }

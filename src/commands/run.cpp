@@ -91,6 +91,7 @@ class Run {
     HeldLease held{{token, checked.fence, {}}, Origin::reentered};
     held.nested = RLOCK_TRY(base::random_token());
     if (checked.fence == 0) held.lease.fence = fence_of_environment();
+    if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
     if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
     if (held.outer) {
       const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));

@@ -55,6 +55,11 @@ struct Standing {
   std::uint64_t fence = 0;            ///< of our lease; 0 when no record of it is left
   base::Instant counts_from{};        ///< after a renewal that found us: the lease counts from here
   std::optional<Record> record = {};  ///< of our lease; only from check(), and only if one is left
+  std::string run_id = {};            ///< of the server's run, from a renewal that found us; empty if it is denied
+  /// After a renewal: the server had restarted and forgotten the lock, and we acquired it again under our token and
+  /// fence. This counts only if it is answered before the end of the lease of before; from then on another may have
+  /// held the lock and been forgotten too.
+  bool is_reclaimed = false;
 };
 
 enum class Force { no, yes };
@@ -89,6 +94,7 @@ class Backend {
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
+  /// Where the server has restarted since the last renewal and nobody has held the lock since, it is reclaimed.
   virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
   /// Who holds the lock. Writes nothing, so that nobody is told of a change.
   virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;

@@ -164,7 +164,9 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
 }
 
 Result<Standing> Protocol::read_renewed(const Reply& reply) const {
-  if (first_of(reply, "ii") == 1) return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}};
+  if (first_of(reply, "iit") == 1) {
+    return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}, reply.items[2].text};
+  }
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
   return unexpected_reply();
@@ -185,6 +187,15 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
   if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
   unknown_ = &renew_script;
   return renew(request, wait);
+}
+
+Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Wait wait) {
+  unknown_ = &reclaim_script;  // the server has restarted, and caches no script of before
+  const auto reply = RLOCK_TRY(run(reclaim_script, request.names, request.token,
+                                   {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
+                                    last.run_id, request.who.encode()},
+                                   wait));
+  return read_renewed(reply);
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {

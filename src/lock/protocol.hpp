@@ -48,6 +48,8 @@ class Protocol {
   /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
   /// answers are slow. Whether the server agreed to track does not matter: without it the next renewal finds out.
   base::Result<Standing> watch_and_renew(const Request& request, base::Wait wait);
+  /// Acquires the lock again that the server forgot when it restarted since `last`, a renewal that found us.
+  base::Result<Standing> reclaim(const Request& request, const Standing& last, base::Wait wait);
   base::Result<Standing> check(const Request& request, base::Wait wait);
   base::Result<Released> release(const Request& request, Force force, base::Wait wait);
 

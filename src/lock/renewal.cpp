@@ -133,6 +133,13 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
     return Proceed::yes;
   }
   if (judge(*renewed) == Proceed::no) return Proceed::no;
+  if (renewed->is_reclaimed) {
+    if (BootClock::now() >= permit_.until()) {
+      permit_.revoke(base::Permit::Loss::gone);
+      return Proceed::no;
+    }
+    base::log_note(backend_.name() + " restarted and had forgotten " + request_.names.lock + "; reclaimed it");
+  }
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
@@ -142,8 +149,10 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = backend_.check(request_, one_try(poller));
-  if (checked) return judge(*checked);
-  if (checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
+  // The server may have restarted: a renewal would reclaim the lock.
+  const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody && !permit_.revoked();
+  if (checked && !may_be_reclaimed) return judge(*checked);
+  if (!checked && checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
   // It is unknown who touched the lock; a renewal will tell.
   next_ = BootClock::now();
   return Proceed::yes;

@@ -14,6 +14,7 @@ struct Script {
 extern const Script acquire_script;
 extern const Script release_script;
 extern const Script renew_script;
+extern const Script reclaim_script;
 extern const Script check_script;
 extern const Script inspect_script;
 

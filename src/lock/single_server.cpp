@@ -120,8 +120,21 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     // A proxy may hang up on what it does not know: the next try goes without.
     watch_broke_ = is_unanswered(standing, before);
   }
-  if (standing && standing->holder == Standing::Holder::us) session.pin();
+  if (standing && standing->holder == Standing::Holder::nobody && renewed_) standing = reclaim(request, wait);
+  if (standing && standing->holder == Standing::Holder::us) {
+    session.pin();
+    // Also where only the reclaim of an earlier try, which went unanswered, can have found us.
+    standing->is_reclaimed = std::exchange(reclaims_, false);
+    renewed_ = *standing;
+  }
   return standing;
+}
+
+// Nobody holds the lock. Without a fence or a run of the server nothing could tell a restart from a deleted lock.
+Result<Standing> SingleServer::reclaim(const Request& request, Wait wait) {
+  if (renewed_->fence == 0 || renewed_->run_id.empty()) return Standing{};
+  reclaims_ = true;
+  return protocol_.reclaim(request, *renewed_, wait);
 }
 
 Result<Standing> SingleServer::check(const Request& request, Wait wait) {

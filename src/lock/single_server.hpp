@@ -30,6 +30,7 @@ class SingleServer final : public Backend {
  private:
   template <class T>
   bool is_unanswered(const base::Result<T>& result, base::Instant before) const;
+  base::Result<Standing> reclaim(const Request& request, base::Wait wait);
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
   base::Result<Acquired> to_acquired(Answer answer);
   base::Instant next_look() const;
@@ -49,6 +50,8 @@ class SingleServer final : public Backend {
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
+  std::optional<Standing> renewed_;  ///< the last renewal that found us
+  bool reclaims_ = false;            ///< a reclaim was sent, and no renewal has found us since
   std::uint64_t watches_on_ = 0;     ///< the connection on which that was asked for; 0: none
   bool watch_broke_ = false;         ///< the last try to ask for it broke the connection
   bool release_unanswered_ = false;  ///< a release went unanswered

@@ -90,6 +90,32 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
   }
 }
 
+TEST_F(RenewalTest, AReclaimedLockCountsOnlyBeforeTheEndOfTheLeaseOfBefore) {
+  const auto reclaimed = [] {
+    return Standing{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
+  };
+  backend.renewed = {reclaimed, [&] {
+                       while (BootClock::now() < permit.until()) base::PlainPoller().wait({}, permit.until());
+                       return reclaimed();
+                     }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return permit.until() > terms.deadline(start); }));
+  const auto until = permit.until();
+  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
+  EXPECT_EQ(permit.until(), until);
+}
+
+TEST_F(RenewalTest, ACheckThatFindsNobodyLeavesItToARenewalToReclaim) {
+  backend.renewed = {ours};
+  backend.checked = {[] { return Standing{}; }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(renewed_times(1));
+  backend.tell({.touched = true});
+  ASSERT_TRUE(renewed_times(2));
+  EXPECT_EQ(backend.count(backend.checks), 1);
+  EXPECT_EQ(permit.loss(), Loss::none);
+}
+
 TEST_F(RenewalTest, AServerThatIsGoneTookTheLockAlong) {
   backend.renewed = {[] { return base::Result<Standing>(base::fail(ErrorCode::gone, "gone")); }};
   ASSERT_TRUE(renewal.start());

@@ -78,13 +78,18 @@ local function extend(ms)
   if left >= 0 and left < ms then redis.call('PEXPIRE', lock, ms) end
 end
 
+-- A field of INFO server; nothing where it is denied.
+local function of_server(field)
+  local server = redis.pcall('INFO', 'server')
+  return type(server) == 'string' and string.match(server, field .. ':(%w+)') or nil
+end
+
 -- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
 -- acquire it. `grace` counts from the start, and `young` is what the caller knows of (its master was promoted). The
 -- uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied.
 local function kept_for(grace, young)
   if grace == 0 then return 0 end
-  local server = redis.pcall('INFO', 'server')
-  local uptime = type(server) == 'string' and tonumber(string.match(server, 'uptime_in_seconds:(%d+)'))
+  local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if not uptime then return nil, {err = 'NOINFO the uptime of the server is not to be had'} end
   local seconds = math.ceil(grace / 1000) + 1 - uptime
   return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), young, 0)
@@ -102,14 +107,19 @@ local function record_of(token)
   return wake, tonumber(seen), tonumber(since), tonumber(fence), who
 end
 
+-- Writes the last fence, to stay until the clock has caught up with it, and ms more.
+local function keep_fence(fence, ms)
+  local ahead = math.max(math.ceil((fence - now()) / 1000), 0)
+  redis.call('SET', fences, integer(fence), 'PX', integer(ahead + ms))
+end
+
 -- Whatever else stands in its place is replaced by the time, which it must not outgrow.
 local function next_fence()
   local last = redis.call('GET', fences)
   local fence = last and #last <= 16 and string.match(last, '^%d+$') and tonumber(last) + 1 or 0
   if fence > MAX_FENCE then fence = 0 end
   fence = math.max(fence, now())
-  local ahead = math.ceil((fence - now()) / 1000)
-  redis.call('SET', fences, integer(fence), 'PX', integer(ahead + (last and FENCE_MS or FENCE_FIRST_MS)))
+  keep_fence(fence, last and FENCE_MS or FENCE_FIRST_MS)
   return fence
 end
 

@@ -3,9 +3,10 @@
 -- ARGV[1] token
 -- ARGV[2] ttl     milliseconds; a lease is never shortened
 --
--- Returns {1, fence}   renewed; fence 0 when no record of it is left
---         {0}          somebody else holds it
---         {-1}         nobody holds it
+-- Returns {1, fence, run}   renewed; fence 0 when no record of it is left; run: the id of this run of the server, which
+--                           is another after a restart, '' where INFO is denied
+--         {0}               somebody else holds it
+--         {-1}              nobody holds it
 
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 
@@ -21,4 +22,4 @@ redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of
 keep(info, ttl + QUEUE_MS)
 -- The lock is renewed, even if its record cannot be read.
 local is_well, _, _, _, fence = pcall(record_of, token)
-return {1, is_well and fence or 0}
+return {1, is_well and fence or 0, of_server('run_id') or ''}
