@@ -45,6 +45,12 @@ Result<int> read_database(std::string_view text) {
   return *database;
 }
 
+// Of names, and of IPv6 addresses with their %INTERFACE.
+bool is_host_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._:%").find(c) != std::string_view::npos;
+}
+
 Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port) {
   Endpoint endpoint{"", default_port};
   std::optional<std::string_view> port;
@@ -61,7 +67,9 @@ Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port
     if (colon != std::string_view::npos) port = text.substr(colon + 1);
   }
   if (endpoint.host.empty()) return fail(ErrorCode::usage, "has no host");
-  if (base::has_control(endpoint.host)) return fail(ErrorCode::usage, "has a control character in its host");
+  if (!std::ranges::all_of(endpoint.host, is_host_letter)) {
+    return fail(ErrorCode::usage, "has a character in its host that no name or address has");
+  }
   if (!port) return endpoint;
   const auto parsed = base::parse_number<unsigned>(*port, 65535);
   if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");

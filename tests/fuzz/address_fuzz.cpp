@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto address = Address::parse(text);
   if (!address) return 0;
   const auto shown = address->display();
-  std::string rest = address->path + address->user + address->master;
+  std::string rest = address->path + " " + address->user + ":@ " + address->master;
   for (const auto& endpoint : address->endpoints) rest += " " + endpoint.host;
   if (address->password && address->password->size() > 12 && shown.find(*address->password) != shown.npos &&
       rest.find(*address->password) == rest.npos) {
