@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "lock/single_server.hpp"
 #include "redis/fixed_locator.hpp"
+#include "redis/sentinel_locator.hpp"
 
 namespace rlock::commands {
 
@@ -79,6 +80,7 @@ Result<void> add_passwords(redis::Address& address, const Options& options) {
 
 std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local::OnDemand on_demand) {
   if (address.is_local) return std::make_unique<local::Locator>(on_demand);
+  if (address.kind == redis::Kind::sentinel) return std::make_unique<redis::SentinelLocator>(address);
   return std::make_unique<redis::FixedLocator>(address);
 }
 
@@ -97,7 +99,7 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     return fail(wrong, "--server " + together.error().message +
                            (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
   }
-  if (addresses.size() > 1 || addresses.front().kind != redis::Kind::server) {
+  if (addresses.size() > 1 || addresses.front().kind == redis::Kind::cluster) {
     return fail(wrong, "--server: this rlock locks on one server; name only one");
   }
   const redis::Endpoint* other_host = nullptr;

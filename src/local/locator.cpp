@@ -34,6 +34,6 @@ Result<void> Locator::connected(int fd) {
   return {};
 }
 
-bool Locator::has_moved() const { return reached_ && !reached_->is_behind(socket_); }
+bool Locator::has_moved() { return reached_ && !reached_->is_behind(socket_); }
 
 }  // namespace rlock::local

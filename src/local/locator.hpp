@@ -20,7 +20,7 @@ class Locator final : public redis::Locator {
   base::Result<redis::Target> locate(redis::Reason reason, base::Wait wait) override;
   base::Result<bool> revive(base::Wait wait) override;
   base::Result<void> connected(int fd) override;
-  bool has_moved() const override;
+  bool has_moved() override;
   void pin() override { on_demand_ = OnDemand::fail; }
   const std::string& name() const override { return name_; }
 

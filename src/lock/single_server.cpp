@@ -153,8 +153,9 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
 }
 
 std::vector<pollfd> SingleServer::wait_fds() const {
-  if (!protocol_.session().is_open()) return {};
-  return {{protocol_.session().fd(), POLLIN, 0}};
+  std::vector<pollfd> fds;
+  for (const int fd : protocol_.session().fds()) fds.push_back({fd, POLLIN, 0});
+  return fds;
 }
 
 Result<Event> SingleServer::drain() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/wait.hpp"
 #include "redis/target.hpp"
@@ -30,7 +31,14 @@ class Locator {
   /// was pinned.
   virtual base::Result<void> connected(int) { return {}; }
   /// Whether the server is known to be elsewhere by now. Asked before each flight, so it has to be cheap.
-  virtual bool has_moved() const { return false; }
+  virtual bool has_moved() { return false; }
+  /// Called before each flight over a connection that stands, before has_moved(): time to ask anew, where what tells of
+  /// moves was lost. Not more than a part of the wait may be used.
+  virtual void keep_watch(base::Wait) {}
+  /// Descriptors that become readable when has_moved() may have changed.
+  virtual std::vector<int> watch_fds() const { return {}; }
+  /// Whether the target is used only if it says that it is a master (ROLE).
+  virtual bool wants_master() const { return false; }
   /// From here on only the server of the last connection may be used: it keeps a lock, and another server in its place
   /// would not know it. Matters for a server that does not persist its data.
   virtual void pin() {}

@@ -18,6 +18,9 @@ bool is_of_a_replica(const Reply& reply) {
   return reply.is_error() && (reply.error_code() == "READONLY" || reply.error_code() == "MASTERDOWN");
 }
 
+// Of ROLE. Where it is denied, a replica shows itself at the first write.
+bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
+
 }  // namespace
 
 template <class T>
@@ -49,6 +52,7 @@ Result<void> Session::connect(Wait wait) {
 }
 
 Result<void> Session::open(Wait wait) {
+  if (connection_) locator_->keep_watch(bounded(wait));
   if (connection_ && locator_->has_moved()) connection_.reset();
   if (connection_) return {};
   return connect(bounded(wait));
@@ -61,6 +65,8 @@ std::vector<Command> Session::greeting_commands() const {
                                               : Command{"AUTH", greeting_.user, *greeting_.password});
   }
   if (greeting_.database != 0) commands.push_back({"SELECT", std::to_string(greeting_.database)});
+  // Behind the others, whose refusal says more. A replica takes no writes, so what comes together with it does no harm.
+  if (locator_->wants_master()) commands.push_back({"ROLE"});
   return commands;
 }
 
@@ -70,7 +76,8 @@ Result<void> Session::send(std::span<const Command> commands, Wait wait) {
   std::vector<Command> greeting;
   if (!std::exchange(is_greeted_, true)) {
     greeting = greeting_commands();
-    if (greet_ == Greet::first && !greeting.empty()) {
+    const bool can_be_refused = greeting_.password || greeting_.database != 0;
+    if (greet_ == Greet::first && can_be_refused) {
       RLOCK_TRY(start(greeting, {}, wait));
       greeting.clear();
     }
@@ -90,7 +97,14 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
   std::optional<base::Error> refusal;
   for (std::size_t i = 0; i < greeting.size(); ++i) {
     const auto reply = RLOCK_TRY(next(wait));
-    if (!reply.is_error() || refusal) continue;
+    if (refusal) continue;
+    if (greeting[i].front() == "ROLE") {
+      if (!is_of_another_role(reply)) continue;
+      reason_ = Reason::demoted;
+      refusal = {ErrorCode::unready, name() + ": it is a replica, and still named as the master"};
+      continue;
+    }
+    if (!reply.is_error()) continue;
     const bool lacks_password = greeting_.password && greeting_.password->empty();
     refusal = lacks_password ? error_without_password(reply, name()) : error_of(reply, name());
   }
@@ -128,7 +142,17 @@ Result<Reply> Session::next_in_band(Wait wait) {
   }
 }
 
+std::vector<int> Session::fds() const {
+  if (!connection_) return {};
+  auto fds = locator_->watch_fds();
+  fds.push_back(connection_->fd());
+  return fds;
+}
+
 Result<std::vector<Reply>> Session::pushes() {
+  if (locator_->has_moved()) {
+    return dropped<std::vector<Reply>>({ErrorCode::unreachable, name() + ": it is not the master any more"});
+  }
   auto result = std::exchange(pushes_, {});
   auto fresh = connection_->drain();
   if (!fresh) return dropped<std::vector<Reply>>(fresh.error());

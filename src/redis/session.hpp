@@ -48,7 +48,8 @@ class Session {
   /// Sends commands without reading any reply but those of the greeting.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);
 
-  /// What was pushed up to now. Call it when fd() is readable.
+  /// What was pushed up to now. Call it when one of fds() is readable. Fails once with unreachable where the connection
+  /// broke, or leads to a server that is not the one to ask any more.
   base::Result<std::vector<Reply>> pushes();
 
   /// wait, or the timeout from now where that is sooner.
@@ -67,7 +68,9 @@ class Session {
   bool is_open() const { return connection_.has_value(); }
   /// Which connection stands, counted from 1; 0: none. What was asked of one (a subscription) is not known to the next.
   std::uint64_t connection() const { return connection_ ? connections_ : 0; }
-  int fd() const { return connection_ ? connection_->fd() : -1; }
+  /// What tells of news: the connection, and where the locator has one, that which tells of another server. Empty where
+  /// there is no connection.
+  std::vector<int> fds() const;
   /// When the last flight's first byte was about to be sent: where a lease counts from (R3 of tests/PROOFS.md).
   base::Instant sent_at() const { return sent_at_; }
   /// For messages; holds no password.

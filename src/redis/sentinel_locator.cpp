@@ -1,0 +1,198 @@
+#include "redis/sentinel_locator.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/number.hpp"
+#include "base/retry.hpp"
+#include "base/text.hpp"
+#include "redis/fixed_locator.hpp"
+#include "redis/resolve.hpp"
+
+namespace rlock::redis {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// How long a Sentinel may take before the next one is asked, and how long where none has answered in that time.
+constexpr Duration first_try = 250ms;
+constexpr Duration second_try = 10s;
+// After the Sentinel that watched has gone, and no other could be reached.
+constexpr Duration watch_pause = 1s;
+// A demoted master may still answer those who have not heard of it.
+constexpr Duration hearing_time = 1s;
+
+// Told by the Sentinel that leads a failover as soon as it names the new master, and by the others when they do.
+constexpr std::string_view promoted_channel = "+promoted-slave";
+constexpr std::string_view switched_channel = "+switch-master";
+
+std::optional<Endpoint> endpoint_of(const std::string& host, const std::string& port) {
+  const auto number = base::parse_number<std::uint16_t>(port);
+  if (!number || *number == 0 || host.empty() || base::has_control(host)) return std::nullopt;
+  return Endpoint{host, *number};
+}
+
+// The reply to SENTINEL MASTER: names and values by turns.
+std::map<std::string, std::string> fields_of(const Reply& reply) {
+  std::map<std::string, std::string> fields;
+  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) fields[reply.items[i].text] = reply.items[i + 1].text;
+  return fields;
+}
+
+bool is_unknown_master(const Reply& reply) {
+  return reply.kind == Reply::Kind::nil || reply.text.starts_with("ERR No such master with that name");
+}
+
+// Since when a Sentinel has seen `master` as the master, or later. `reply` is of SENTINEL MASTER. In the midst of a failover
+// the Sentinel that leads it has the fields of the old master still, and names the new one already.
+base::Instant since_when(const Reply& reply, const Endpoint& master) {
+  const auto now = BootClock::now();
+  auto fields = fields_of(reply);
+  const bool is_in_failover = fields["flags"].find("failover_in_progress") != std::string::npos;
+  if (endpoint_of(fields["ip"], fields["port"]) != master || is_in_failover) return now;
+  const auto ms = base::parse_number<std::int64_t>(fields["role-reported-time"]);
+  return fields["role-reported"] == "master" && ms && *ms >= 0 ? now - Duration(*ms) : now;
+}
+
+}  // namespace
+
+SentinelLocator::SentinelLocator(const Address& address)
+    : address_(address),
+      greeting_{address.sentinel_user, address.sentinel_password, 0},
+      sentinels_(address.endpoints),
+      name_(address.name()) {}
+
+Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
+  watch_.reset();
+  has_moved_ = false;
+  // Who names a master that is none, or is not there, may know less than the others.
+  if (reason == Reason::refused || reason == Reason::demoted) {
+    std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
+  }
+  master_ = RLOCK_TRY(ask_sentinels(wait));
+  const auto& endpoint = master_->endpoint;
+  name_ = address_.master + " at " + endpoint.name();
+  auto addresses = RLOCK_TRY(resolve(endpoint, wait));
+  return Target{std::move(addresses), endpoint.host, address_.tls};
+}
+
+// An answer that may be followed by a better one (no answer at all, not now) counts less than one that says what is wrong.
+Result<SentinelLocator::Master> SentinelLocator::ask_sentinels(Wait wait) {
+  std::optional<base::Error> wrong;
+  std::string silent;
+  for (const auto limit : {first_try, second_try}) {
+    for (auto left = static_cast<long>(sentinels_.size()); left > 0; --left) {
+      const auto now = BootClock::now();
+      // One share is for the master.
+      const auto share = (wait.until() - now) / (left + 1);
+      auto master = ask(sentinels_.front(), wait.at_most(now + std::min<std::chrono::nanoseconds>(share, limit)));
+      if (master || master.error().code == ErrorCode::interrupted) return master;
+      base::log_debug(master.error().message);
+      if (base::may_pass(master.error())) {
+        silent = master.error().message;
+      } else if (!wrong) {
+        wrong = std::move(master).error();
+      }
+      std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
+    }
+    if (silent.empty()) break;
+  }
+  if (!wrong) return fail(ErrorCode::unreachable, address_.name() + ": no Sentinel answers (" + silent + ")");
+  // They knew it before: one that does not was set up anew, or has not come to it.
+  if (master_) wrong->code = ErrorCode::unready;
+  return std::unexpected(std::move(*wrong));
+}
+
+Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, Wait wait) {
+  const std::vector<Command> questions{
+      {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address_.master},
+      {"SENTINEL", "MASTER", address_.master},
+      {"SUBSCRIBE", std::string(switched_channel), std::string(promoted_channel)},
+  };
+  auto sentinel = session_with(endpoint);
+  auto replies = RLOCK_TRY(sentinel.flight(questions, wait));
+  if (replies[0].error_code() == "NOAUTH" && !greeting_.password && address_.password) {
+    greeting_ = {address_.user, address_.password, 0};
+    sentinel = session_with(endpoint);
+    replies = RLOCK_TRY(sentinel.flight(questions, wait));
+  }
+  const auto& named = replies[0];
+  const auto& who = sentinel.name();
+  if (named.text.starts_with("ERR unknown command")) {
+    return fail(ErrorCode::configuration, who + ": it is not a Sentinel; a server without Sentinels is " +
+                                              (address_.tls ? "rediss" : "redis") + "://host[:port]");
+  }
+  if (is_unknown_master(named)) {
+    return fail(ErrorCode::configuration, who + ": the Sentinel knows no master of that name" + known(endpoint, wait));
+  }
+  if (named.is_error()) return std::unexpected(error_of(named, who));
+  const auto master = named.items.size() == 2 ? endpoint_of(named.items[0].text, named.items[1].text) : std::nullopt;
+  if (!master) return fail(ErrorCode::internal, who + " gave a reply that rlock does not understand");
+  // Denied, it costs the news of a failover: the old master is then left when it breaks or says READONLY.
+  if (!replies[2].is_error()) watch_ = std::move(sentinel);
+  return Master{*master, since_when(replies[1], *master)};
+}
+
+Session SentinelLocator::session_with(const Endpoint& sentinel) const {
+  auto address = address_;
+  address.endpoints = {sentinel};
+  address.user.clear();
+  return Session(std::make_unique<FixedLocator>(address), greeting_, second_try, Greet::together);
+}
+
+// What a Sentinel does know, for a message.
+std::string SentinelLocator::known(const Endpoint& sentinel, Wait wait) const {
+  const Command question{"SENTINEL", "MASTERS"};
+  const auto replies = session_with(sentinel).flight({&question, 1}, wait);
+  if (!replies) return "";
+  std::string names;
+  for (const auto& master : replies->front().items) {
+    names += (names.empty() ? "" : ", ") + base::printable(fields_of(master)["name"]);
+  }
+  return names.empty() ? "" : "; it knows " + names;
+}
+
+void SentinelLocator::keep_watch(Wait wait) {
+  const auto now = BootClock::now();
+  if (watch_ || !master_ || now < watch_again_) return;
+  watch_again_ = now + watch_pause;
+  const auto master = ask_sentinels(wait.at_most(now + (wait.until() - now) / 4));
+  has_moved_ = master && master->endpoint != master_->endpoint;
+}
+
+bool SentinelLocator::has_moved() {
+  if (!watch_) return has_moved_;
+  const auto told = watch_->pushes();
+  if (told) {
+    has_moved_ |= std::ranges::any_of(*told, [&](const Reply& message) { return tells_of_us(message); });
+  } else {
+    watch_.reset();
+  }
+  return has_moved_;
+}
+
+// "switch-master: NAME HOST PORT HOST PORT"; "+promoted-slave: slave HOST:PORT HOST PORT @ NAME HOST PORT".
+bool SentinelLocator::tells_of_us(const Reply& message) const {
+  if (message.items.size() != 3 || message.items[0].text != "message") return false;
+  const auto& channel = message.items[1].text;
+  const auto& text = message.items[2].text;
+  if (channel == switched_channel) return text.starts_with(address_.master + " ");
+  return channel == promoted_channel && text.find(" @ " + address_.master + " ") != std::string::npos;
+}
+
+Duration SentinelLocator::young_for(Duration grace) const {
+  if (!master_) return {};
+  const auto left = master_->since + grace + hearing_time - BootClock::now();
+  return std::max(std::chrono::ceil<Duration>(left), Duration::zero());
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/address.hpp"
+#include "redis/locator.hpp"
+#include "redis/session.hpp"
+
+namespace rlock::redis {
+
+/// The master that Sentinels name. The first of them that answers is believed: the one that answered last is asked first,
+/// one that is dead, silent or does not know the master costs a share of the wait. They are asked anew for each connection.
+///
+/// A replica can be promoted while the old master still takes writes, for 10 s and more (SENTINEL FAILOVER, a master that
+/// was frozen), and those writes are lost. So the connection to the Sentinel stays open, and it tells of a new master.
+class SentinelLocator final : public Locator {
+ public:
+  /// address: of kind sentinel.
+  explicit SentinelLocator(const Address& address);
+
+  base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  bool wants_master() const override { return true; }
+  void keep_watch(base::Wait wait) override;
+  bool has_moved() override;
+  std::vector<int> watch_fds() const override { return watch_ ? watch_->fds() : std::vector<int>{}; }
+  base::Duration young_for(base::Duration grace) const override;
+  const std::string& name() const override { return name_; }
+
+ private:
+  struct Master {
+    Endpoint endpoint;
+    base::Instant since{};  ///< when it was promoted, or later
+  };
+
+  base::Result<Master> ask_sentinels(base::Wait wait);
+  base::Result<Master> ask(const Endpoint& sentinel, base::Wait wait);
+  Session session_with(const Endpoint& sentinel) const;
+  std::string known(const Endpoint& sentinel, base::Wait wait) const;
+  bool tells_of_us(const Reply& message) const;
+
+  Address address_;
+  Greeting greeting_;                 ///< of the Sentinels
+  std::vector<Endpoint> sentinels_;   ///< in the order to ask them
+  std::string name_;
+  std::optional<Master> master_;      ///< the last that was located
+  std::optional<Session> watch_;      ///< to the Sentinel that named it, which tells of a new one
+  base::Instant watch_again_{};       ///< where there is none
+  bool has_moved_ = false;
+};
+
+}  // namespace rlock::redis
