@@ -44,6 +44,8 @@ seconds=$((minutes * 60))
 step 'cuts' python3 tests/faults/cuts.py
 step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
+step 'cuts over TLS' python3 tests/faults/cuts.py --tls
+step 'faults that stay, over TLS' python3 tests/faults/deadlines.py --tls --rounds "$minutes" --seed "$seed"
 step 'soak' python3 -B tests/faults/soak --seconds "$seconds" --faults "$faults" --lanes 2 --seed "$seed"
 step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4)) --faults "$faults" --crowd 4000 \
   --busy "$(nproc)" --seed $((seed + 1))

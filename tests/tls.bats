@@ -6,10 +6,11 @@ setup_file() {
   authority ca
   authority other
   certificate server ca 'DNS:localhost,IP:127.0.0.1'
+  certificate nobody ca 'DNS:elsewhere.example'
   certificate client ca 'DNS:somebody'
   port=$(free_port) strict_port=$(free_port)
   export port strict_port dir=$BATS_FILE_TMPDIR
-  tls_server open "$port" server --tls-auth-clients no --requirepass "$canary"
+  tls_server open "$port" server --tls-auth-clients no --requirepass "$canary" --loglevel verbose
   tls_server strict "$strict_port" server --tls-auth-clients yes --requirepass "$canary"
 }
 teardown_file() { stop_servers; }
@@ -71,8 +72,11 @@ answering() {
   local certificate=$1
   shift
   peer=$(free_port)
-  background timeout 50 openssl s_server -accept "127.0.0.1:$peer" -cert "$certificate.crt" -key "$certificate.key" \
-    -quiet "$@" >heard 2>heard.err </dev/null
+  # It would hang up at the end of its standard input.
+  [ -p quiet ] || mkfifo quiet
+  # shellcheck disable=SC2016
+  background timeout 50 sh -c 'exec "$@" <>quiet' sh openssl s_server -accept "127.0.0.1:$peer" \
+    -cert "$certificate.crt" -key "$certificate.key" -quiet "$@" >heard 2>heard.err
   until_true 10 listens "$peer"
 }
 listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
@@ -99,11 +103,24 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   refused 'certificate' "rediss://localhost:$port"
 }
 
+@test "the authorities of the machine are found where any distribution keeps them" {
+  needs_mounts
+  local bundle
+  for bundle in ssl/certs/ca-certificates.crt pki/ca-trust/extracted/pem/tls-ca-bundle.pem pki/tls/certs/ca-bundle.crt \
+    ssl/ca-bundle.pem ssl/cert.pem; do
+    mkdir -p "etc/$(dirname "$bundle")"
+    cp "$dir/ca.crt" "etc/$bundle"
+    # All of /etc but what a name needs.
+    # shellcheck disable=SC2016
+    expect 0 env -u SSL_CERT_FILE -u SSL_CERT_DIR unshare --mount sh -c 'mount --bind etc /etc && exec "$@"' sh \
+      rlock --server "rediss://127.0.0.1:$port" run "$key" -- true
+    rm -r etc
+  done
+}
+
 @test "a server that wants a certificate of us gets it" {
   expect 0 rlock --server "$(url localhost "$strict_port" "&cert=$dir/client.crt&key=$dir/client.key")" run "$key" -- true
-  run --separate-stderr timeout 20 rlock --server "$(url localhost "$strict_port")" run "$key" -- touch ran
-  [ "$status" = 77 ]
-  [ ! -e ran ]
+  refused certificate "$(url localhost "$strict_port")"
 }
 
 @test "a wrong name, a wrong address, an unknown authority, an expired and a self-signed certificate are refused unheard" {
@@ -114,8 +131,9 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
     -addext 'subjectAltName=DNS:localhost' -keyout alone.key -out alone.crt 2>/dev/null
   local row name host text
-  for row in 'wrong-name localhost ostname' 'wrong-address 127.0.0.1 address' 'stranger localhost issuer' \
-    'expired localhost expired' 'alone localhost self'; do
+  for row in 'wrong-name localhost it does not name localhost' 'wrong-address 127.0.0.1 it does not name 127.0.0.1' \
+    'stranger localhost issuer certificate; ?cacert= names' 'expired localhost certificate has expired' \
+    'alone localhost self-signed certificate; ?cacert= names'; do
     read -r name host text <<<"$row"
     answering "$name"
     refused "$text" "$(url "$host" "$peer")"
@@ -125,16 +143,38 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   done
 }
 
-@test "a name that stands in the subject alone is not enough where the certificate lists others" {
+@test "a name that stands in the subject alone is not enough, whether the certificate lists others or none" {
   certificate subject "$dir/ca" 'DNS:elsewhere.example' localhost
-  answering subject
-  refused ostname "$(url localhost "$peer")"
+  certificate bare "$dir/ca" '' localhost
+  local name
+  for name in subject bare; do
+    answering "$name"
+    refused 'it does not name localhost' "$(url localhost "$peer")"
+    [ ! -s heard ]
+    end_jobs
+    background_pids=()
+  done
+}
+
+@test "the name that is asked for is sent, so that a host of several shows the right certificate" {
+  answering "$dir/nobody" -servername localhost -cert2 "$dir/server.crt" -key2 "$dir/server.key"
+  refused 'it does not name 127.0.0.1' "$(url 127.0.0.1 "$peer")"
   [ ! -s heard ]
+  # A peer that is no Redis hears the password, but never answers.
+  expect 69 timeout 20 rlock --connect-timeout 500ms --server "$(url localhost "$peer")" acquire -n "$key"
+  grep -q "$canary" heard
+}
+
+@test "a session is closed as TLS wants it: the server never sees it torn" {
+  expect 0 rlock --server "$(url localhost)" run "$key" -- true
+  expect 0 rlock --server "$(url localhost)" run "$key" -- sleep 0.3
+  expect 0 rlock --server "$(url localhost)" status
+  expect 1 grep 'unexpected eof' "$dir/open.log"
 }
 
 @test "TLS 1.1 and a server without TLS are refused, with what is wrong" {
   answering "$dir/server" -tls1_1 -cipher DEFAULT@SECLEVEL=0
-  refused TLS "$(url localhost "$peer")"
+  refused 'does not speak TLS 1.2 or later' "$(url localhost "$peer")"
   [ ! -s heard ]
   # Redis itself says nothing to a greeting of TLS; what does not speak RESP either may answer with text.
   plain=$(free_port)
@@ -151,10 +191,44 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   [ ! -e ran ]
 }
 
-@test "a handshake that is never answered ends by the connect timeout, and one in the midst of a job by the deadline" {
+@test "a handshake that is never answered, or comes a byte at a time, ends by the connect timeout or a signal" {
   silent=$(free_port)
   background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$silent" --seconds 50 >ready
+  dripping --fault 'drip down 40'
   until_true 10 grep -q ready ready
-  expect_error 69 'no answer' timeout 20 rlock --server "$(url localhost "$silent")" --connect-timeout 300ms run "$key" -- touch ran
+  local peer
+  for peer in "$silent" "$drip"; do
+    RLOCK_SERVER=$(url localhost "$peer")
+    export RLOCK_SERVER
+    for verb in 'run -n' 'acquire -n' renew release 'status'; do
+      local token=
+      [[ $verb != re* ]] || token=0123456789abcdef0123456789abcdef
+      # shellcheck disable=SC2086 # words
+      expect_error 69 'no answer' timeout 20 rlock --connect-timeout 300ms $verb "$key" $token \
+        $([ "$verb" != 'run -n' ] || echo touch ran)
+    done
+    rlock --connect-timeout 1m run "$key" -- touch ran 2>/dev/null 3>&- &
+    until_true 10 connects "$!"
+    kill -TERM $!
+    ended 143 $!
+  done
   [ ! -e ran ]
+}
+
+@test "a handshake that drips when the lock is to be given back does not hold up the caller" {
+  dripping
+  # shellcheck disable=SC2016
+  expect 3 timeout 20 rlock --connect-timeout 500ms --server "$(url localhost "$drip")" run --ttl 3s "$key" -- \
+    sh -c 'printf "drip down 40\ncut-now\n" | socat -t 1 - UNIX-CONNECT:control >/dev/null; exit 3'
+  until_true 10 is_released
+}
+is_released() { [ "$(redis open --no-auth-warning -a "$canary" exists "rlock:$key")" = 0 ]; }
+connects() { ss -Htnp state established | grep -q "pid=$1,"; }
+
+# dripping OPTION...: a proxy before the open server, its port in $drip; it obeys ./control.
+dripping() {
+  background timeout 60 python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen 127.0.0.1:0 --to "127.0.0.1:$port" \
+    --control unix:control "$@" >dripping
+  until_true 10 grep -q ready dripping
+  drip=$(sed 's/.*://' dripping)
 }

@@ -121,11 +121,14 @@ Result<Reply> Connection::next(Wait wait) {
   }
 }
 
-std::optional<Reply> Connection::last_words() {
-  if (!receive()) return std::nullopt;
-  auto reply = parse();
+std::optional<base::Error> Connection::last_words() {
+  if (const auto received = receive(); !received) {
+    if (received.error().code == ErrorCode::refused) return received.error();
+    return std::nullopt;
+  }
+  const auto reply = parse();
   if (!reply || !*reply || !(*reply)->is_error()) return std::nullopt;
-  return std::move(*reply);
+  return error_of(**reply, name_);
 }
 
 Result<std::vector<Reply>> Connection::drain() {

@@ -90,7 +90,7 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
   for (const auto& command : commands) connection_->append(command);
   if (!commands.empty()) sent_at_ = base::BootClock::now();
   if (auto sent = connection_->send(wait); !sent) {
-    if (const auto why = connection_->last_words()) return dropped<void>(error_of(*why, name()));
+    if (auto why = connection_->last_words()) return dropped<void>(std::move(*why));
     return dropped<void>(sent.error());
   }
 

@@ -21,8 +21,11 @@ using base::Result;
 
 // Where distributions keep the certificates that they trust: what a static OpenSSL was built to look at is one of
 // these.
-constexpr std::array bundles{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                             "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"};
+constexpr std::array bundles{"/etc/ssl/certs/ca-certificates.crt",                 // Debian, Alpine, Arch
+                             "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, RHEL
+                             "/etc/pki/tls/certs/ca-bundle.crt",                   // their older ones
+                             "/etc/ssl/ca-bundle.pem",                             // SUSE
+                             "/etc/ssl/cert.pem"};                                 // BSD style, Alpine
 
 template <auto release>
 struct Release {
@@ -93,15 +96,25 @@ Result<Context> make_context(const TlsSettings& settings) {
 // Whom the certificate has to name. OpenSSL looks at no name unless it is told.
 bool expect_peer(SSL* ssl, const std::string& host) {
   if (is_address(host)) return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
-  ::SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // The subject's common name counts for nothing, as in browsers, Go and Python.
+  ::SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   return ::SSL_set1_host(ssl, host.c_str()) == 1 &&
          ::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(host.c_str())) == 1;
 }
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(base::Fd fd, Context context, Ssl ssl)
-      : fd_(std::move(fd)), context_(std::move(context)), ssl_(std::move(ssl)) {}
+  TlsStream(base::Fd fd, std::string host, Context context, Ssl ssl)
+      : fd_(std::move(fd)), host_(std::move(host)), context_(std::move(context)), ssl_(std::move(ssl)) {}
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // Without this farewell the server could not tell our end from a cut connection, and would log an error. If it cannot
+  // be written at once, it is left out. Behind a failure OpenSSL allows none, and within a handshake there is none.
+  ~TlsStream() override {
+    if (is_usable_ && ::SSL_is_init_finished(ssl_.get()) == 1) ::SSL_shutdown(ssl_.get());
+    ::ERR_clear_error();
+  }
 
   Result<short> handshake() override {
     ::ERR_clear_error();
@@ -112,8 +125,7 @@ class TlsStream final : public Stream {
     const auto verdict = ::SSL_get_verify_result(ssl_.get());
     if (verdict != X509_V_OK) {
       ::ERR_clear_error();
-      return fail(ErrorCode::refused, std::string("TLS: the certificate of the server is not accepted: ") +
-                                          ::X509_verify_cert_error_string(verdict));
+      return fail(ErrorCode::refused, "TLS: the certificate of the server is not accepted: " + reason_of(verdict));
     }
     return broken(done, ErrorCode::refused);
   }
@@ -135,6 +147,20 @@ class TlsStream final : public Stream {
   int fd() const override { return fd_.get(); }
 
  private:
+  std::string reason_of(long verdict) const {
+    switch (verdict) {
+      case X509_V_ERR_HOSTNAME_MISMATCH:
+      case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return "it does not name " + host_ + " (in its subjectAltName)";
+      case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+      case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        return std::string(::X509_verify_cert_error_string(verdict)) + "; ?cacert= names the authorities to trust";
+      default:
+        return ::X509_verify_cert_error_string(verdict);
+    }
+  }
+
   // TLS may have to write before it can read, and the reverse.
   short wanted(int result) const {
     switch (::SSL_get_error(ssl_.get(), result)) {
@@ -147,14 +173,15 @@ class TlsStream final : public Stream {
     }
   }
 
-  Result<Transfer> moved(int result) const {
+  Result<Transfer> moved(int result) {
     if (result > 0) return Transfer{static_cast<std::size_t>(result), 0};
     if (const auto wants = wanted(result); wants != 0) return Transfer{0, wants};
     return broken(result, ErrorCode::unreachable);
   }
 
   // protocol_error: what it is where TLS itself fails.
-  std::unexpected<base::Error> broken(int result, ErrorCode protocol_error) const {
+  std::unexpected<base::Error> broken(int result, ErrorCode protocol_error) {
+    is_usable_ = false;
     const int kind = ::SSL_get_error(ssl_.get(), result);
     const auto code = ::ERR_peek_last_error();
     if (kind == SSL_ERROR_ZERO_RETURN || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING ||
@@ -167,16 +194,24 @@ class TlsStream final : public Stream {
     if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET) {
       protocol_error = ErrorCode::refused;
     }
-    if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) {
-      ::ERR_clear_error();
-      return fail(protocol_error, "TLS: the server does not speak TLS on this port");
+    switch (ERR_GET_REASON(code)) {
+      case SSL_R_WRONG_VERSION_NUMBER:
+        ::ERR_clear_error();
+        return fail(protocol_error, "TLS: the server does not speak TLS on this port");
+      case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+      case SSL_R_UNSUPPORTED_PROTOCOL:
+        ::ERR_clear_error();
+        return fail(protocol_error, "TLS: the server does not speak TLS 1.2 or later");
+      default:
+        return fail(protocol_error, "TLS: " + reason());
     }
-    return fail(protocol_error, "TLS: " + reason());
   }
 
   base::Fd fd_;
+  std::string host_;
   Context context_;
   Ssl ssl_;
+  bool is_usable_ = true;
 };
 
 }  // namespace
@@ -188,7 +223,7 @@ Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host,
   if (!ssl || ::SSL_set_fd(ssl.get(), fd.get()) != 1 || !expect_peer(ssl.get(), host)) {
     return fail(ErrorCode::internal, "TLS: " + reason());
   }
-  return std::make_unique<TlsStream>(std::move(fd), std::move(*context), std::move(ssl));
+  return std::make_unique<TlsStream>(std::move(fd), host, std::move(*context), std::move(ssl));
 }
 
 }  // namespace rlock::redis

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Cut the connection at every byte of an acquire, renew, release exchange, in either direction.
 
-    cuts.py [--step N] [--from N] [--ttl MS] [--jobs N] [--resets]
+    cuts.py [--step N] [--from N] [--ttl MS] [--jobs N] [--resets] [--tls]
 
 Runs `$RLOCK run -t TTL KEY -- worker.py` through proxy.py again and again, each time with the
 connection cut after one byte more (--step bytes more) than the time before, counted from the
-first byte of the run; then in the other direction. With --resets over loopback TCP, by a reset.
+first byte of the run; then in the other direction. With --resets over loopback TCP, by a reset; with
+--tls over TLS, its handshake included.
 A run that loses its connection makes a new one, which is not cut. lane.py says what is wrong with
 a run. Prints a line per wrong run and a summary; exits 1 where anything was wrong.
 """
@@ -37,6 +38,7 @@ def main():
     parser.add_argument("--ttl", type=int, default=600)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--resets", action="store_true")
+    parser.add_argument("--tls", action="store_true")
     options = parser.parse_args()
     with Field(options) as field:
         size = bytes_of_a_run(field.lanes[0])

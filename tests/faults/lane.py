@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from proxy_wire import boottime_ns  # noqa: E402
 from resp import connected  # noqa: E402
+from topologies import free_port  # noqa: E402
 
 
 class Lane:
@@ -36,13 +37,16 @@ class Lane:
         self.options = options
         self.key = f"cuts{number}"
         self.control_path = f"{self.directory}/control"
-        tcp = getattr(options, "resets", False)
+        tls = getattr(options, "tls", None)
+        tcp = tls or getattr(options, "resets", False)
         listen = "127.0.0.1:0" if tcp else f"unix:{self.directory}/proxy"
+        to = f"127.0.0.1:{tls.port}" if tls else f"unix:{server}"
         self.proxy = subprocess.Popen(
-            [sys.executable, "-B", f"{HERE}/proxy.py", "--listen", listen, "--to", f"unix:{server}",
+            [sys.executable, "-B", f"{HERE}/proxy.py", "--listen", listen, "--to", to,
              "--control", f"unix:{self.control_path}"], stdout=subprocess.PIPE, text=True)
         address = self.proxy.stdout.readline().split()[1]
-        self.url = "redis://" + address if tcp else f"unix://{self.directory}/proxy"
+        self.url = (f"rediss://{address}?cacert={tls.certificate}" if tls else
+                    f"redis://{address}" if tcp else f"unix://{self.directory}/proxy")
 
     def control(self, line):
         with socket.socket(socket.AF_UNIX) as connection:
@@ -70,7 +74,7 @@ class Lane:
         redis.close()
 
     def run(self, faults, hold_ms, at_ms=0, storm=False, stubborn=False, before=()):
-        """One run of a command of hold_ms, with the lines of `faults` given to the proxy at_ms after its start;
+        """One run of a command of hold_ms, with the lines of `faults` given to the proxy at_ms after it got its lock;
         with `storm` rlock gets a SIGCONT every ms from then on; a `stubborn` command ends at nothing but SIGKILL;
         the lines of `before` are given from the beginning. Its status, and what was wrong with it."""
         shutil.rmtree(f"{self.directory}/run", ignore_errors=True)
@@ -90,6 +94,8 @@ class Lane:
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "WORKER_IGNORE_TERM": "1" if stubborn else "0"})
         if at_ms:
+            while "held" not in seen and rlock.poll() is None:
+                time.sleep(0.001)
             time.sleep(at_ms / 1000)
             self.spoil(faults)
         while storm and rlock.poll() is None:
@@ -139,14 +145,35 @@ class Lane:
         self.proxy.wait()
 
 
+class Tls:
+    """A port for TLS, and the certificate of 127.0.0.1 that signs itself, for a server in a directory."""
+
+    def __init__(self, directory):
+        self.port, self.certificate = free_port(), f"{directory}/tls.crt"
+        self.key = f"{directory}/tls.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", "/CN=server", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", self.key, "-out", self.certificate], check=True, stderr=subprocess.DEVNULL)
+
+    def options(self):
+        return ["--tls-port", str(self.port), "--tls-cert-file", self.certificate, "--tls-key-file", self.key,
+                "--tls-ca-cert-file", self.certificate, "--tls-auth-clients", "no"]
+
+
 class Field:
-    """A server of its own and some lanes to it; work for them is done by all at once."""
+    """A server of its own and some lanes to it; work for them is done by all at once. With `options.tls`, the lanes lead to
+    its port for TLS.
+    """
 
     def __init__(self, options):
         self.root = tempfile.mkdtemp(prefix="lanes.")
         server = f"{self.root}/redis"
+        if getattr(options, "tls", None):
+            options.tls = Tls(self.root)
         self.redis = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", server, "--save", "",
-                                       "--appendonly", "no", "--dir", self.root], stdout=subprocess.DEVNULL)
+                                       "--appendonly", "no", "--dir", self.root,
+                                       *(options.tls.options() if getattr(options, "tls", None) else [])],
+                                      stdout=subprocess.DEVNULL)
         self.lanes = []
         connected(server).close()
         for number in range(options.jobs):

@@ -18,6 +18,16 @@ here=$BATS_TEST_DIRNAME
   echo "$output"
 }
 
+@test "the same over TLS, and handshakes in the midst of a run that drip (R2, R3, R4)" {
+  run -0 python3 "$here/deadlines.py" --tls --seed "$RANDOM"
+  echo "$output"
+}
+
+@test "a TLS connection cut anywhere in its handshake or the exchange (R1, R2, R11)" {
+  run -0 python3 "$here/cuts.py" --tls --step 131 --from "$((RANDOM % 131))"
+  echo "$output"
+}
+
 # no_resolver COMMAND...: runs it where every name is asked of a server that never answers.
 no_resolver() {
   echo 'nameserver 127.0.0.77' >resolv.conf
