@@ -284,8 +284,9 @@ many() {
     '\xe2\x80\xae' '\xe2\x81\xa6' '\xe2\x80\x8f' '\xd8\x9c' '\xe2\x80\xa8' '\xef\xbb\xbf' '\xc0\x9b' '\xe0\x80\x9b' \
     '\xed\xa0\x80' '\xf4\x90\x80\x80' '\xf3\xa0\x80\xa1' '\xe2\x80' '\xff\xfe' '\r\n\t\b'; do
     # As redis-cli reads it from a file: in quotes, with escapes. A word of a record holds no space.
-    # A key in braces is named in another way.
+    # A key with braces is named in another way.
     local word=${odd/'\x20'/} name=${odd/'\x7b'/}
+    name=${name/'\x7d'/}
     cat <<-END | redis >/dev/null
 	set "rlock:$name" token px 60000
 	hset "rlock:i:{rlock:$name}" token "1 s 1 1 7 1 $word $word $odd"

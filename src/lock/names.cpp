@@ -1,18 +1,28 @@
 #include "lock/names.hpp"
 
+#include "redis/slot.hpp"
+
 namespace rlock::lock {
 namespace {
 
-bool has_hash_tag(std::string_view key) {
-  const auto open = key.find('{');
-  if (open == std::string_view::npos) return false;
-  const auto close = key.find('}', open + 1);
-  return close != std::string_view::npos && close > open + 1;
+// The smallest number that stands in the slot of this key: it takes 16,384 tries on average, a few milliseconds at most.
+std::string number_in_slot_of(std::string_view wire_key) {
+  const auto slot = redis::hash_slot(wire_key);
+  for (int i = 0;; ++i) {
+    auto number = std::to_string(i);
+    if (redis::hash_slot(number) == slot) return number;
+  }
+}
+
+std::string tag_of(const std::string& wire_key) {
+  if (redis::hash_tag(wire_key).size() < wire_key.size()) return ":" + wire_key;
+  if (!wire_key.contains('}')) return "{" + wire_key + "}";
+  return "{" + number_in_slot_of(wire_key) + "}:" + wire_key;
 }
 
 }  // namespace
 
-Names::Names(std::string_view wire_key) : lock(wire_key), tag_(has_hash_tag(wire_key) ? ":" + lock : "{" + lock + "}") {
+Names::Names(std::string_view wire_key) : lock(wire_key), tag_(tag_of(lock)) {
   queue = "rlock:q:" + tag_;
   info = "rlock:i:" + tag_;
   fence = "rlock:f:" + tag_;
@@ -32,8 +42,11 @@ std::string lock_of_side_key(std::string_view name) {
   if (!name.starts_with("rlock:q:") && !name.starts_with("rlock:i:")) return {};
   const auto tag = name.substr(8);
   if (tag.starts_with(':')) return std::string(tag.substr(1));
-  if (tag.size() >= 2 && tag.front() == '{' && tag.back() == '}') return std::string(tag.substr(1, tag.size() - 2));
-  return {};
+  const auto close = tag.find('}');
+  if (!tag.starts_with('{') || close == std::string_view::npos) return {};
+  const auto rest = tag.substr(close + 1);
+  if (rest.empty()) return std::string(tag.substr(1, close - 1));
+  return rest.front() == ':' ? std::string(rest.substr(1)) : std::string();
 }
 
 }  // namespace rlock::lock

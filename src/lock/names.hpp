@@ -5,9 +5,10 @@
 
 namespace rlock::lock {
 
-/// The names under which one lock stands on the server. Side keys carry the lock's name as hash tag, so
-/// that a Cluster keeps them in its slot. A name that brings a tag of its own ("a{b}c", tag b) is written
-/// bare behind a second colon: inside another pair of braces its tag would be a different one.
+/// The names under which one lock stands on the server. A Cluster keeps them all in one slot: side keys carry the
+/// lock's name as hash tag. A name that has a tag of its own ("a{b}c", tag b) is written bare behind a second colon:
+/// inside another pair of braces its tag would be a different one. A name that has a '}' and no tag ("a}b") cannot be
+/// one: the tag is a number of the same slot, and the name stands behind it.
 struct Names {
   explicit Names(std::string_view wire_key);
 

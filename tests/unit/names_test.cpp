@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lock/who.hpp"
+#include "redis/slot.hpp"
 
 namespace rlock::lock {
 namespace {
@@ -18,13 +19,24 @@ TEST(Names, CarryTheLockAsHashTag) {
 
 TEST(Names, LeaveATagOfTheKeyItsOwn) {
   EXPECT_EQ(Names("a{b}c").queue, "rlock:q::a{b}c");
+}
+
+TEST(Names, StandInTheSlotOfTheLock) {
   // Not a tag for the server: nothing between the braces.
-  EXPECT_EQ(Names("a{}c").queue, "rlock:q:{a{}c}");
+  for (const char* lock : {"a", "a{b", "a}b", "}", "{}", "a{}c", "{}{a}", "}{", "a{b}c", "{a}", "a}{b}", "{{a}}"}) {
+    const Names names(lock);
+    const auto slot = redis::hash_slot(lock);
+    for (const auto& name : {names.queue, names.info, names.fence, names.tombstone("0f"), names.channel("0f"),
+                             names.channel_of_all()}) {
+      EXPECT_EQ(redis::hash_slot(name), slot) << name;
+    }
+  }
+  EXPECT_EQ(redis::hash_slot("123456789"), 0x31c3 % redis::slots);  // the check value of CRC-16/XMODEM
 }
 
 TEST(Names, OfDifferentLocksDiffer) {
   std::set<std::string> seen;
-  for (const char* lock : {"a", "{a}", "{{a}", "{a}}", ":a", "a}", "{", "{}", ":{a}"}) {
+  for (const char* lock : {"a", "{a}", "{{a}", "{a}}", ":a", "a}", "{", "{}", ":{a}", "a}b", "b}:a}b", "}"}) {
     EXPECT_TRUE(seen.insert(Names(lock).queue).second) << lock;
     EXPECT_EQ(lock_of_side_key(Names(lock).queue), lock);
     EXPECT_EQ(lock_of_side_key(Names(lock).info), lock);
