@@ -306,7 +306,7 @@ cluster_node() {
 @test "MOVED: configuration" {
   cluster_node '' 0-16383
   until_true 10 answers MOVED get x
-  acquire_ends 78 'does not own the key (MOVED)'
+  acquire_ends 78 'write redis+cluster://'
   changes 78 MOVED
   expect_error 78 MOVED rlock status "$key"
 }

@@ -16,7 +16,7 @@ int release(const Options& options) {
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });

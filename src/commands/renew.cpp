@@ -14,7 +14,7 @@ int renew(const Options& options) {
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,

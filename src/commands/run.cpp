@@ -290,12 +290,12 @@ class Run {
   }
 
   std::unique_ptr<lock::Backend> open() const {
-    return open_backend(addresses_, options_.connect_timeout, redis::Greet::together);
+    return open_backend(addresses_, options_.prefix + options_.key, options_.connect_timeout, redis::Greet::together);
   }
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit) {
-    const auto backend = open_backend(addresses_, release_try, redis::Greet::together, local::OnDemand::fail);
+    const auto backend = open_backend(addresses_, request_.names.lock, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)base::until_served(lease_ends, plain, [&](base::Instant until) {

@@ -9,6 +9,7 @@
 #include "base/line.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "lock/cluster.hpp"
 #include "lock/single_server.hpp"
 #include "redis/fixed_locator.hpp"
 #include "redis/sentinel_locator.hpp"
@@ -99,7 +100,7 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     return fail(wrong, "--server " + together.error().message +
                            (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
   }
-  if (addresses.size() > 1 || addresses.front().kind == redis::Kind::cluster) {
+  if (addresses.size() > 1) {
     return fail(wrong, "--server: this rlock locks on one server; name only one");
   }
   const redis::Endpoint* other_host = nullptr;
@@ -123,11 +124,14 @@ Result<lock::Names> lock_names(const Options& options) {
   return lock::Names(options.prefix + options.key);
 }
 
-std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, base::Duration timeout,
-                                            redis::Greet greet, local::OnDemand on_demand) {
+std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
+                                            base::Duration timeout, redis::Greet greet, local::OnDemand on_demand) {
   const auto& address = addresses.front();
-  return std::make_unique<lock::SingleServer>(redis::Session(
-      locator_of(address, on_demand), {address.user, address.password, address.database}, timeout, greet));
+  const redis::Greeting greeting{address.user, address.password, address.database};
+  if (address.kind == redis::Kind::cluster) {
+    return std::make_unique<lock::Cluster>(address, greeting, timeout, greet, wire_key);
+  }
+  return std::make_unique<lock::SingleServer>(redis::Session(locator_of(address, on_demand), greeting, timeout, greet));
 }
 
 }  // namespace rlock::commands

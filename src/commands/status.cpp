@@ -57,7 +57,7 @@ int status(const Options& options) {
   }
   const auto addresses = server_addresses(options);
   if (!addresses) return report(addresses.error(), options);
-  const auto backend = open_backend(*addresses, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
                                    [&](base::Instant) { return look(*backend, options, {base::never, plain}); });

@@ -25,27 +25,42 @@ constexpr std::size_t max_flight = 500;
 const Command speak_resp3{"HELLO", "3"};
 const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
 
-Command script_command(std::string_view verb, std::string_view script, const Names& names, const std::string& token,
-                       const std::vector<std::string>& arguments) {
-  Command command{std::string(verb), std::string(script), "5",         names.lock,
-                  names.queue,       names.info,          names.fence, names.tombstone(token)};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
+// How often a request is sent on to another node of a Cluster: after that, the nodes do not agree.
+constexpr int max_redirections = 5;
+
+std::string_view letter_of(Wake wake) {
+  switch (wake) {
+    case Wake::push:
+      return "s";
+    case Wake::shard:
+      return "c";
+    case Wake::poll:
+      break;
+  }
+  return "p";
 }
 
-std::vector<std::string> acquire_arguments(const Request& request, std::optional<std::int64_t> ticket, Wake wake,
-                                           base::Duration young_for) {
-  return {request.token,
-          std::to_string(request.ttl.count()),
-          ticket ? std::to_string(*ticket) : "",
-          wake == Wake::push ? "s" : "p",
-          request.who.encode(),
-          std::to_string(request.grace.count()),
-          std::to_string(young_for.count())};
+ScriptCall renewal(const Request& request) {
+  return {renew_script, request.names, request.token, {request.token, std::to_string(request.ttl.count())}};
 }
 
-std::vector<std::string> renew_arguments(const Request& request) {
-  return {request.token, std::to_string(request.ttl.count())};
+ScriptCall inspection(const Names& names, const std::string& max_waiters) {
+  static const std::string no_token;
+  return {inspect_script, names, no_token, {max_waiters}};
+}
+
+// What a node says while the slot of the key is being moved.
+bool is_of_a_move(const Reply& reply) {
+  return reply.is_error() && (reply.error_code() == "TRYAGAIN" || reply.error_code() == "ASK");
+}
+
+ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Duration young_for) {
+  return {acquire_script,
+          request.names,
+          request.token,
+          {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
+           std::string(letter_of(wake)), request.who.encode(), std::to_string(request.grace.count()),
+           std::to_string(young_for.count())}};
 }
 
 // Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
@@ -91,21 +106,46 @@ std::unexpected<base::Error> Protocol::unexpected_reply() const {
   return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
 }
 
+// Where several nodes in a row said that another has the key, they do not agree yet, and it can be asked again.
+base::Error Protocol::error_of(const Reply& reply) {
+  if (session_.follow(reply)) return {ErrorCode::unready, session_.name() + ": its nodes do not agree on who serves the key"};
+  return redis::error_of(reply, session_.name());
+}
+
 // Sends the hash of the script, and the whole script after a NOSCRIPT. The whole script is sent until it was answered
 // once: a proxy may close the connection after each answer.
-Result<Reply> Protocol::run(const Script& script, const Names& names, const std::string& token,
-                            const std::vector<std::string>& arguments, Wait wait) {
-  while (true) {
-    const bool in_full = unknown_ == &script;
-    const auto request = in_full ? script_command("EVAL", script.text, names, token, arguments)
-                                 : script_command("EVALSHA", script.sha1, names, token, arguments);
+Result<Reply> Protocol::run(const ScriptCall& call, Wait wait) {
+  is_moving_ = false;
+  for (int redirections = 0;;) {
+    const bool in_full = unknown_ == &call.script;
+    const auto request = in_full ? call.in_full() : call.by_hash();
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
     auto& reply = replies.front();
     unknown_ = nullptr;
     if (!reply.is_error()) return std::move(reply);
-    if (in_full || reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
-    unknown_ = &script;
+    if (is_of_a_move(reply)) return run_while_moving(call, wait);
+    if (redirections++ < max_redirections && session_.follow(reply)) continue;
+    if (in_full || reply.error_code() != "NOSCRIPT") return std::unexpected(error_of(reply));
+    unknown_ = &call.script;
   }
+}
+
+// The keys of the lock are being moved to another node, one after the other, and scripts/common.lua says what can be done
+// meanwhile. A key that has left the old node does not come back to it, so the answers need not be of one instant.
+Result<Reply> Protocol::run_while_moving(const ScriptCall& call, Wait wait) {
+  is_moving_ = true;
+  const auto& names = call.names;
+  const std::vector<Command> flight{
+      call.while_moving(Moving::split), {"EXISTS", names.queue}, {"EXISTS", names.info}, {"EXISTS", names.fence}};
+  auto replies = RLOCK_TRY(session_.flight(flight, wait));
+  const auto has_left = [](const Reply& reply) { return reply.is_error() && reply.error_code() == "ASK"; };
+  if (has_left(replies.front())) {
+    const auto moving = std::ranges::all_of(replies, has_left) ? Moving::whole : Moving::split;
+    auto answer = RLOCK_TRY(session_.ask(replies.front(), call.while_moving(moving), wait));
+    if (answer) replies.front() = std::move(*answer);
+  }
+  if (replies.front().is_error()) return std::unexpected(error_of(replies.front()));
+  return std::move(replies.front());
 }
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
@@ -130,37 +170,41 @@ Result<base::Duration> Protocol::young_for(const Request& request, Wait wait) {
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
   const auto young = RLOCK_TRY(young_for(request, wait));
-  const auto reply = RLOCK_TRY(
-      run(acquire_script, request.names, request.token, acquire_arguments(request, ticket, wake, young), wait));
+  const auto reply = RLOCK_TRY(run(acquisition(request, ticket, wake, young), wait));
   return read_answer(reply);
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
-  wake = Wake::push;
+  is_moving_ = false;
   const auto young = RLOCK_TRY(young_for(request, wait));
-  // In this order: a waiter without a subscriber counts as dead.
-  const std::vector<Command> flight{speak_resp3,
-                                    {"SUBSCRIBE", request.names.channel(request.token), request.names.channel_of_all()},
-                                    script_command("EVALSHA", acquire_script.sha1, request.names, request.token,
-                                                   acquire_arguments(request, ticket, wake, young))};
-  RLOCK_TRY(session_.send(flight, wait));
-  const auto hello = RLOCK_TRY(session_.next(wait));
-  const auto subscribed = RLOCK_TRY(session_.next(wait));
-  if (hello.is_error() || subscribed.is_error()) {
-    // After a refused subscription the connection cannot be used.
-    session_.close();
-    // Busy or loading passes by; what is not known or not permitted stays so.
-    auto error = redis::error_of(hello.is_error() ? hello : subscribed, session_.name());
-    if (error.code == ErrorCode::unready) return std::unexpected(std::move(error));
-    wake = Wake::poll;
+  for (int redirections = 0;;) {
+    // In this order: a waiter without a subscriber counts as dead.
+    const std::vector<Command> flight{speak_resp3,
+                                      {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
+                                       request.names.channel(request.token), request.names.channel_of_all()},
+                                      acquisition(request, ticket, wake, young).by_hash()};
+    RLOCK_TRY(session_.send(flight, wait));
+    const auto hello = RLOCK_TRY(session_.next(wait));
+    const auto subscribed = RLOCK_TRY(session_.next(wait));
+    if (hello.is_error() || subscribed.is_error()) {
+      if (redirections++ < max_redirections && session_.follow(subscribed)) continue;
+      // After a refused subscription the connection cannot be used.
+      session_.close();
+      // Busy or loading passes by; what is not known or not permitted stays so.
+      auto error = error_of(hello.is_error() ? hello : subscribed);
+      if (error.code == ErrorCode::unready) return std::unexpected(std::move(error));
+      if (std::exchange(wake, wake == Wake::shard ? Wake::push : Wake::poll) == Wake::shard) continue;
+      return acquire(request, ticket, wake, wait);
+    }
+    subscribed_on_ = session_.connection();
+    const auto reply = RLOCK_TRY(session_.next_in_band(wait));
+    if (!reply.is_error()) return read_answer(reply);
+    if (redirections++ < max_redirections && session_.follow(reply)) continue;
+    const bool is_unknown = reply.error_code() == "NOSCRIPT";
+    if (!is_unknown && !is_of_a_move(reply)) return std::unexpected(error_of(reply));
+    if (is_unknown) unknown_ = &acquire_script;
     return acquire(request, ticket, wake, wait);
   }
-  subscribed_on_ = session_.connection();
-  const auto reply = RLOCK_TRY(session_.next_in_band(wait));
-  if (!reply.is_error()) return read_answer(reply);
-  if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
-  unknown_ = &acquire_script;
-  return acquire(request, ticket, wake, wait);
 }
 
 Result<Standing> Protocol::read_renewed(const Reply& reply) const {
@@ -173,33 +217,37 @@ Result<Standing> Protocol::read_renewed(const Reply& reply) const {
 }
 
 Result<Standing> Protocol::renew(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(run(renew_script, request.names, request.token, renew_arguments(request), wait));
+  const auto reply = RLOCK_TRY(run(renewal(request), wait));
   return read_renewed(reply);
 }
 
 Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
-  const std::vector<Command> flight{
-      speak_resp3, track_reads,
-      script_command("EVALSHA", renew_script.sha1, request.names, request.token, renew_arguments(request))};
-  const auto replies = RLOCK_TRY(session_.flight(flight, wait));
-  const auto& reply = replies.back();
-  if (!reply.is_error()) return read_renewed(reply);
-  if (reply.error_code() != "NOSCRIPT") return std::unexpected(redis::error_of(reply, session_.name()));
-  unknown_ = &renew_script;
-  return renew(request, wait);
+  const std::vector<Command> flight{speak_resp3, track_reads, renewal(request).by_hash()};
+  for (int redirections = 0;;) {
+    const auto replies = RLOCK_TRY(session_.flight(flight, wait));
+    const auto& reply = replies.back();
+    if (!reply.is_error()) return read_renewed(reply);
+    if (redirections++ < max_redirections && session_.follow(reply)) continue;
+    const bool is_unknown = reply.error_code() == "NOSCRIPT";
+    if (!is_unknown && !is_of_a_move(reply)) return std::unexpected(error_of(reply));
+    if (is_unknown) unknown_ = &renew_script;
+    return renew(request, wait);
+  }
 }
 
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Wait wait) {
   unknown_ = &reclaim_script;  // the server has restarted, and caches no script of before
-  const auto reply = RLOCK_TRY(run(reclaim_script, request.names, request.token,
-                                   {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
-                                    last.run_id, request.who.encode()},
+  const auto reply = RLOCK_TRY(run({reclaim_script,
+                                    request.names,
+                                    request.token,
+                                    {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
+                                     last.run_id, request.who.encode()}},
                                    wait));
   return read_renewed(reply);
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(run(check_script, request.names, request.token, {request.token}, wait));
+  const auto reply = RLOCK_TRY(run({check_script, request.names, request.token, {request.token}}, wait));
   if (first_of(reply, "iit") == 1) {
     return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
   }
@@ -210,10 +258,12 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 
 Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
   const auto young = RLOCK_TRY(young_for(request, wait));
-  const auto reply = RLOCK_TRY(run(release_script, request.names, request.token,
-                                   {request.token, std::to_string(tombstone_ttl.count()),
-                                    force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
-                                    std::to_string(young.count())},
+  const auto reply = RLOCK_TRY(run({release_script,
+                                    request.names,
+                                    request.token,
+                                    {request.token, std::to_string(tombstone_ttl.count()),
+                                     force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
+                                     std::to_string(young.count())}},
                                    wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
@@ -237,7 +287,9 @@ Result<Pushed> Protocol::pushed(const Names& names) {
       const auto& keys = items[1].items;  // none: everything was flushed
       result.flushed |= keys.empty();
       result.touched |= std::ranges::find(keys, names.lock, &Reply::text) != keys.end();
-    } else if (items.size() == 3 && items[0].text == "message") {
+    } else if (items.size() == 3 && items[0].text == "sunsubscribe") {
+      result.moved = true;
+    } else if (items.size() == 3 && (items[0].text == "message" || items[0].text == "smessage")) {
       const std::string_view text = items[2].text;
       result.granted |= text == "g";
       result.queue_lost |= text == "r";
@@ -275,16 +327,22 @@ Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
 
 Result<std::vector<Reply>> Protocol::inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                   Wait wait) {
-  const std::vector<std::string> arguments{std::to_string(max_waiters)};
+  const auto max = std::to_string(max_waiters);
   std::vector<Command> flight;
-  for (const auto& key : wire_keys) {
-    flight.push_back(script_command("EVALSHA", inspect_script.sha1, Names(key), "", arguments));
-  }
+  for (const auto& key : wire_keys) flight.push_back(inspection(Names(key), max).by_hash());
   auto replies = RLOCK_TRY(session_.flight(flight, wait));
-  if (replies.front().error_code() != "NOSCRIPT") return replies;
-  // The first brings the script along; those behind it find it cached.
-  flight.front() = script_command("EVAL", inspect_script.text, Names(wire_keys.front()), "", arguments);
-  return session_.flight(flight, wait);
+  if (replies.front().error_code() == "NOSCRIPT") {
+    // The first brings the script along; those behind it find it cached.
+    flight.front() = inspection(Names(wire_keys.front()), max).in_full();
+    replies = RLOCK_TRY(session_.flight(flight, wait));
+  }
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    auto& reply = replies[i];
+    if (!is_of_a_move(reply) && !(reply.is_error() && reply.error_code() == "MOVED")) continue;
+    const Names names(wire_keys[i]);
+    reply = RLOCK_TRY(run(inspection(names, max), wait));
+  }
+  return replies;
 }
 
 Result<std::vector<Inspection>> Protocol::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lock/backend.hpp"
-#include "lock/scripts.hpp"
+#include "lock/script_call.hpp"
 #include "redis/session.hpp"
 
 namespace rlock::lock {
@@ -18,7 +18,11 @@ struct Tombstoned {};
 using Answer = std::variant<Grant, NotHeld, Tombstoned>;
 
 /// How a waiter is woken.
-enum class Wake { push, poll };
+enum class Wake {
+  push,   ///< by messages on its channel
+  shard,  ///< the same where channels belong to slots: to no more nodes of a Cluster than need them (Redis 7.0)
+  poll
+};
 
 /// What one server has pushed.
 struct Pushed {
@@ -26,6 +30,7 @@ struct Pushed {
   bool touched = false;                   ///< the lock's key was written, deleted, or has expired
   bool flushed = false;                   ///< so was everything
   bool queue_lost = false;                ///< a waiter found the queue gone
+  bool moved = false;                     ///< our channels are now at another node
   std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 
@@ -37,8 +42,8 @@ class Protocol {
 
   /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
   base::Result<Answer> acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Wait wait);
-  /// acquire behind a subscription to the token's wake-ups, in one flight. Falls back to Wake::poll, which `wake` then
-  /// says, where the server speaks no RESP3 or denies the channel.
+  /// acquire behind a subscription to the token's wake-ups, in one flight. Falls back from Wake::shard to
+  /// Wake::push, and from that to Wake::poll, where the server does not know or denies it; `wake` then says so.
   base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
 
   /// Whether the connection that stands has subscribed. Who says so and has not is taken for dead when its turn comes.
@@ -64,12 +69,16 @@ class Protocol {
                                                 base::Wait wait);
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait);
 
+  /// Whether the last script was served by a Cluster that is moving the keys of the lock.
+  bool is_moving() const { return is_moving_; }
+
   redis::Session& session() { return session_; }
   const redis::Session& session() const { return session_; }
 
  private:
-  base::Result<redis::Reply> run(const Script& script, const Names& names, const std::string& token,
-                                 const std::vector<std::string>& arguments, base::Wait wait);
+  base::Result<redis::Reply> run(const ScriptCall& call, base::Wait wait);
+  base::Result<redis::Reply> run_while_moving(const ScriptCall& call, base::Wait wait);
+  base::Error error_of(const redis::Reply& reply);
   base::Result<base::Duration> young_for(const Request& request, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
@@ -81,6 +90,7 @@ class Protocol {
   redis::Session session_;
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none
   const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
+  bool is_moving_ = false;
 };
 
 }  // namespace rlock::lock

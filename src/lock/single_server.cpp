@@ -69,12 +69,12 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
 Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait) {
   auto& session = protocol_.session();
   if (wake_ == Wake::poll || protocol_.is_subscribed()) {
-    if (wake_ == Wake::push && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
+    if (wake_ != Wake::poll && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
     // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed,
     // and who says that it has is taken for dead when its turn comes.
     const bool broke = !answer && answer.error().code == ErrorCode::unreachable;
-    if (broke && std::exchange(hung_up_, 0) > 0) wake_ = Wake::push;
+    if (broke && std::exchange(hung_up_, 0) > 0) wake_ = best_wake_;
     const bool waits = answer && std::holds_alternative<NotHeld>(*answer);
     // Else the server has moved since, and this was said over a new connection.
     if (!waits || wake_ == Wake::poll || protocol_.is_subscribed()) return answer;
@@ -171,6 +171,10 @@ Result<Event> SingleServer::drain() {
   if (is_first_ && pushed.flushed) look_in(rank_share(flush_delay_of_rank));
   if (is_first_ && pushed.touched) look_in(touch_delay + rank_share(touch_delay_of_rank));
   if (pushed.queue_lost) look_in(rank_share(return_delay_of_rank));
+  if (pushed.moved) {
+    protocol_.session().close();
+    look_in(rank_share(return_delay_of_rank));
+  }
   return event;
 }
 
@@ -184,7 +188,7 @@ Instant SingleServer::next_look() const {
   const auto now = BootClock::now();
   auto look = now + jittered(heartbeat_every, heartbeat_jitter);
   if (busy_.holder_ttl) look = std::min(look, now + *busy_.holder_ttl + 1ms + rank_share(rank_delay));
-  if (wake_ == Wake::poll) {
+  if (wake_ == Wake::poll || protocol_.is_moving()) {
     // The further behind, the slower: a long queue must not load the server.
     return std::min(look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, 10));
   }

@@ -6,9 +6,11 @@ namespace rlock::lock {
 
 /// Locks that one server keeps, at one place at a time: a lone server, the master that a Sentinel names, the node of a
 /// Cluster.
-class SingleServer final : public Backend {
+class SingleServer : public Backend {
  public:
-  explicit SingleServer(redis::Session session) : protocol_(std::move(session)) {}
+  /// best_wake: how a waiter is woken where the server allows it.
+  explicit SingleServer(redis::Session session, Wake best_wake = Wake::push)
+      : protocol_(std::move(session)), best_wake_(best_wake) {}
 
   base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) override;
   base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
@@ -43,7 +45,8 @@ class SingleServer final : public Backend {
 
   // As a waiter.
   std::int64_t ticket_ = 0;  ///< the earliest that we ever had
-  Wake wake_ = Wake::push;
+  Wake best_wake_;
+  Wake wake_ = best_wake_;
   Busy busy_;                   ///< as last seen
   bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
   std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked

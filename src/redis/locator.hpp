@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ enum class Reason {
   broken,   ///< it was connected to, and the connection broke since
   refused,  ///< it could not be connected to
   demoted,  ///< it is a replica, or has become one
+  moved,    ///< it said which other place serves the key, and redirected() took that
 };
 
 /// Where the server is now. A Session asks before each connection that it makes.
@@ -39,6 +41,11 @@ class Locator {
   virtual std::vector<int> watch_fds() const { return {}; }
   /// Whether the target is used only if it says that it is a master (ROLE).
   virtual bool wants_master() const { return false; }
+  /// The last target said that the key is served at another place from now on (HOST:PORT, as a Cluster says it). True:
+  /// locate() gives that place. False: none of this locator's kind.
+  virtual bool redirected(const std::string&) { return false; }
+  /// The same for one request only. nullptr: none of this locator's kind.
+  virtual std::unique_ptr<Locator> other(const std::string&) const { return nullptr; }
   /// From here on only the server of the last connection may be used: it keeps a lock, and another server in its place
   /// would not know it. Matters for a server that does not persist its data.
   virtual void pin() {}

@@ -14,6 +14,10 @@ struct Meaning {
   std::string_view advice;
 };
 
+constexpr std::string_view is_node =
+    "it is a node of a Cluster, and another one has the key; write redis+cluster:// for redis:// in the URL, or "
+    "rediss+cluster:// for rediss://";
+
 constexpr std::array meanings{
     Meaning{"NOAUTH", ErrorCode::refused,
             "it wants a password: put it in RLOCK_SERVER, REDISCLI_AUTH or --password-file"},
@@ -30,8 +34,8 @@ constexpr std::array meanings{
     Meaning{"NOREPLICAS", ErrorCode::unready, "it has too few replicas to take writes"},
     Meaning{"TRYAGAIN", ErrorCode::unready, "it is moving its keys"},
     Meaning{"CLUSTERDOWN", ErrorCode::unready, "its cluster is down"},
-    Meaning{"MOVED", ErrorCode::configuration, "it is a cluster node that does not own the key"},
-    Meaning{"ASK", ErrorCode::configuration, "it is a cluster node that does not own the key"},
+    Meaning{"MOVED", ErrorCode::configuration, is_node},
+    Meaning{"ASK", ErrorCode::configuration, is_node},
     Meaning{"CROSSSLOT", ErrorCode::configuration, "it is a cluster, and the key spoils the hash tag"},
 };
 

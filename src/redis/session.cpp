@@ -21,6 +21,12 @@ bool is_of_a_replica(const Reply& reply) {
 // Of ROLE. Where it is denied, a replica shows itself at the first write.
 bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
 
+// The HOST:PORT of "CODE SLOT HOST:PORT".
+std::optional<std::string> place_in(const Reply& reply, std::string_view code) {
+  if (!reply.is_error() || reply.error_code() != code) return std::nullopt;
+  return reply.text.substr(reply.text.rfind(' ') + 1);
+}
+
 }  // namespace
 
 template <class T>
@@ -147,6 +153,26 @@ std::vector<int> Session::fds() const {
   auto fds = locator_->watch_fds();
   fds.push_back(connection_->fd());
   return fds;
+}
+
+bool Session::follow(const Reply& reply) {
+  const auto place = place_in(reply, "MOVED");
+  if (!place || !locator_->redirected(*place)) return false;
+  connection_.reset();
+  reason_ = Reason::moved;
+  return true;
+}
+
+Result<std::optional<Reply>> Session::ask(const Reply& reply, const Command& command, Wait wait) {
+  const auto place = place_in(reply, "ASK");
+  auto locator = place ? locator_->other(*place) : nullptr;
+  if (!locator) return std::nullopt;
+  Session other(std::move(locator), greeting_, timeout_, Greet::first);
+  const std::vector<Command> flight{{"ASKING"}, command};
+  auto replies = other.flight(flight, wait);
+  sent_at_ = other.sent_at();
+  if (!replies) return std::unexpected(std::move(replies).error());
+  return std::move(replies->front().is_error() ? replies->front() : replies->back());
 }
 
 Result<std::vector<Reply>> Session::pushes() {

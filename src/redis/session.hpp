@@ -48,6 +48,13 @@ class Session {
   /// Sends commands without reading any reply but those of the greeting.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);
 
+  /// Whether a reply was that another server has the key, and always will (MOVED), and the locator knows the way there:
+  /// what was sent can be sent again, and goes to that one, over a new connection.
+  bool follow(const Reply& reply);
+  /// What to send where the reply was that another server has this key, for this once (ASK): a flight of one command to
+  /// that server. sent_at() is then of this. Where the reply was another, or the locator does not know the way, nullopt.
+  base::Result<std::optional<Reply>> ask(const Reply& reply, const Command& command, base::Wait wait);
+
   /// What was pushed up to now. Call it when one of fds() is readable. Fails once with unreachable where the connection
   /// broke, or leads to a server that is not the one to ask any more.
   base::Result<std::vector<Reply>> pushes();

@@ -4,7 +4,7 @@
 -- ARGV[1] token   32 hex digits
 -- ARGV[2] ttl     milliseconds; a lease is never shortened
 -- ARGV[3] ticket  '' do not queue; '0' queue behind all; else queue at this earlier ticket
--- ARGV[4] wake    's' or 'p' (see info)
+-- ARGV[4] wake    's', 'c' or 'p' (see info)
 -- ARGV[5] who     free text for status
 -- ARGV[6] grace   milliseconds from the start of the server during which a free lock is kept for its holders of before;
 --                 a hand-off to this token is not stopped. '0': none
@@ -25,9 +25,13 @@ local grace, young = tonumber(ARGV[6]) or 0, tonumber(ARGV[7]) or 0
 local holder = holder_of_lock()
 
 if holder == token then
+  if is_lost(info) or is_lost(fences) then
+    extend(ttl)
+    return UNSTABLE
+  end
   local _, _, _, fence = record_of(token)
   extend(ttl)
-  redis.call('ZREM', queue, token)
+  if not is_lost(queue) then redis.call('ZREM', queue, token) end
   if not fence or fence == 0 then
     fence = next_fence()
     redis.call('HSET', info, token, pack(wake, now(), fence, who))
@@ -37,12 +41,13 @@ if holder == token then
 end
 
 -- One call for the common case, in which neither key exists.
-local has_queue = redis.call('EXISTS', tombstone, queue) > 0
-if has_queue and redis.call('EXISTS', tombstone) == 1 then return {-1} end
+local has_queue = moving and is_here(queue) or not moving and redis.call('EXISTS', tombstone, queue) > 0
+if (has_queue or moving) and is_here(tombstone) then return {-1} end
+if split and (not holder or ticket ~= '' and not (has_queue and is_here(info))) then return UNSTABLE end
 
 -- A client with a ticket comes from a queue. If there is none, the queue was lost: call the other waiters back.
 local asked = tonumber(ticket) or 0
-if asked > 0 and not has_queue then redis.pcall('PUBLISH', channel_of_all(), 'r') end
+if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 
 local kept = 0
 if not holder then
@@ -87,5 +92,5 @@ else
 end
 
 if not holder then return {0, ticket, rank, kept, 1, '', kept} end
-local record = holder ~= FOREIGN and redis.call('HGET', info, holder)
+local record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
 return {0, ticket, rank, redis.call('PTTL', lock), record and 1 or 0, record or '', 0}

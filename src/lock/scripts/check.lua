@@ -11,5 +11,6 @@ local token = ARGV[1]
 
 local holder = holder_of_lock()
 if holder ~= token then return {holder and 0 or -1} end
+if is_lost(info) then return {1, 0, ''} end
 local _, _, _, fence = record_of(token)
 return {1, fence or 0, redis.call('HGET', info, token) or ''}

@@ -6,7 +6,8 @@
 -- KEYS[3] info   HASH: token -> record "VERSION WAKE SEEN SINCE FENCE WHO"
 --                  VERSION  1. Another release of rlock may write another version. Its records are not read, and its
 --                           waiters keep their places as long as they are subscribed
---                  WAKE   s: subscribed to its channel, p: polls (channels are denied to it)
+--                  WAKE   s: subscribed to its channel, c: the same, a sharded channel of a Cluster, p: polls (channels
+--                         are denied to it)
 --                  SEEN   last heartbeat of a waiter, server microseconds
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
 --                  FENCE  of a holder; 0 while waiting
@@ -20,11 +21,22 @@
 -- Channel of all waiters of the lock: the same without ":" .. token.
 -- Message: "r" the queue was lost, return to it with your ticket.
 --
+-- While a Cluster moves a slot to another node, it does so key by key, and refuses commands whose keys are not all there
+-- yet. Then only the lock is in KEYS; ARGV ends with the other four names and `moving`. The node that the slot leaves is
+-- asked first. It serves this as long as it has the lock, and makes no new keys; the other one serves it afterwards.
+--   "split"  something of the lock may be on the other node. A key that is not here must not be made: it may come from
+--            there, and would stop the move. On the old node, a call with a key that is not here fails.
+--   "whole"  nothing of the lock is left on the old node: all works, apart from calls with several keys.
+-- Waiters are subscribed at one node or the other; meanwhile they ask often, and live as long as they do.
+--
 -- The first WATCHERS of the queue watch the lock's key (client tracking), for events without a message: a foreign
 -- holder releases, a flush, a deleted side key, a hand-off to a frozen waiter. A waiter that becomes one of them gets
 -- "h"; one that is among them from the start sees it by its rank.
 
-local lock, queue, info, fences, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local moving = not KEYS[2] and ARGV[#ARGV]
+local split = moving == 'split'
+local function name(i) return KEYS[i] or ARGV[#ARGV - 6 + i] end
+local lock, queue, info, fences, tombstone = KEYS[1], name(2), name(3), name(4), name(5)
 
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
@@ -54,6 +66,15 @@ local function now()
   end
   return asked_time
 end
+
+-- What a script returns that cannot do its work before the move is over.
+local UNSTABLE = {err = 'TRYAGAIN the keys of the lock are being moved'}
+
+-- Whether a key exists on this node.
+local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
+
+-- The same of a key that is only needed if it is there.
+local function is_lost(key) return split and not is_here(key) end
 
 local function integer(number) return string.format('%.0f', number) end
 
@@ -137,11 +158,15 @@ end
 
 local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
 
+local function publish(channel, wake, message)
+  return redis.pcall(wake == 'c' and 'SPUBLISH' or 'PUBLISH', channel, message)
+end
+
 -- Tells those who have come to be among the first because `gone` ahead of them have left the queue.
 local function tell_watchers(gone)
   local from = math.max(WATCHERS - gone, 0)
   for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do
-    redis.pcall('PUBLISH', channel_of(token), 'h ' .. WATCH_MS + (from + i - 1) * WATCH_STEP_MS)
+    publish(channel_of(token), record_of(token), 'h ' .. WATCH_MS + (from + i - 1) * WATCH_STEP_MS)
   end
 end
 
@@ -162,8 +187,10 @@ end
 -- NUMSUB, not the count that PUBLISH returns: that one includes pattern subscribers.
 local function alive(token, wake, seen)
   if wake == 'p' then return not silent(seen, SILENT_POLL_US) end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel_of(token))
-  if not reply.err and reply[2] == 0 then return false end
+  if not moving then
+    local reply = redis.pcall('PUBSUB', wake == 'c' and 'SHARDNUMSUB' or 'NUMSUB', channel_of(token))
+    if not reply.err and reply[2] == 0 then return false end
+  end
   return not seen or not silent(seen, SILENT_US)
 end
 
@@ -213,6 +240,6 @@ end
 local function hand_off(token, dead)
   local wake, _, _, _, who = record_of(token)
   grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', dead)
-  local said = redis.pcall('PUBLISH', channel_of(token), 'g')
+  local said = publish(channel_of(token), wake, 'g')
   if type(said) == 'table' and wake ~= 'p' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
 end

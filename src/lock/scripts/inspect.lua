@@ -11,11 +11,11 @@
 
 local max_waiters = tonumber(ARGV[1])
 
--- A side key of another type counts as absent; the rest of the lock is still shown.
+-- A side key of another type, or one that is on another node, counts as absent; the rest of the lock is still shown.
 local function read(otherwise, ...)
   local reply = redis.pcall(...)
   if type(reply) ~= 'table' or not reply.err then return reply end
-  if string.sub(reply.err, 1, 9) == 'WRONGTYPE' then return otherwise end
+  if split or string.sub(reply.err, 1, 9) == 'WRONGTYPE' then return otherwise end
   return redis.call(...)  -- fails again, with the server's own error
 end
 

@@ -29,6 +29,7 @@ local function is_last()
   return (tonumber(last) or MAX_FENCE) < math.min(started * 1000000, tonumber(fence))
 end
 
+if split and (not holder or not is_here(info)) then return UNSTABLE end
 local run_now = of_server('run_id') or ''
 if not holder then
   local is_forgotten = run_now ~= '' and run_now ~= run and is_last()

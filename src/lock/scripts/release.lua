@@ -29,9 +29,17 @@ local holder = holder_of_lock()
 if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
 local mine = holder and (force or holder == token)
 local owner = force and holder or token
-local record = force and mine and owner ~= FOREIGN and redis.call('HGET', info, owner)
+local record = force and mine and owner ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, owner)
 
 if mine then redis.call('DEL', lock) end
+if split then
+  -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
+  redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
+  if not mine then redis.pcall('ZREM', queue, token) end
+  for _, wake in ipairs({'s', 'c'}) do publish(channel_of_all(), wake, 'r') end
+  if owner ~= FOREIGN then redis.pcall('HDEL', info, owner) end
+  return {mine and 1 or holder and 0 or -1, record or ''}
+end
 if not mine then
   local rank = redis.call('ZRANK', queue, token)
   redis.call('ZREM', queue, token)

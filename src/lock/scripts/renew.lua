@@ -19,7 +19,7 @@ if holder ~= token then
 end
 extend(ttl)
 redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
-keep(info, ttl + QUEUE_MS)
+if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
 -- The lock is renewed, even if its record cannot be read.
 local is_well, _, _, _, fence = pcall(record_of, token)
 return {1, is_well and fence or 0, of_server('run_id') or ''}

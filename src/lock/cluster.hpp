@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lock/single_server.hpp"
+#include "redis/cluster_locator.hpp"
+
+namespace rlock::lock {
+
+/// The locks of a Cluster. The steps of a lock go to the master of its slot; what concerns many locks goes to every
+/// master.
+class Cluster final : public SingleServer {
+ public:
+  /// wire_key: the lock of the steps; for list() it does not matter.
+  Cluster(redis::Address address, const redis::Greeting& greeting, base::Duration timeout, redis::Greet greet,
+          std::string_view wire_key);
+
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                base::Wait wait) override;
+  /// Where a lock stands at two masters, since its slot is being moved, it is listed once.
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+
+ private:
+  redis::Session session_of(const redis::Endpoint& master) const;
+
+  redis::Address address_;
+  redis::Greeting greeting_;
+  /// The wire keys that list() found, and at which master.
+  std::vector<std::pair<redis::Endpoint, std::vector<std::string>>> listed_;
+};
+
+}  // namespace rlock::lock

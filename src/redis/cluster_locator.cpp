@@ -1,0 +1,121 @@
+#include "redis/cluster_locator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/retry.hpp"
+#include "redis/cluster_map.hpp"
+#include "redis/fixed_locator.hpp"
+#include "redis/resolve.hpp"
+
+namespace rlock::redis {
+
+using base::BootClock;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+const Command ask_for_slots{"CLUSTER", "SLOTS"};
+// How many nodes are asked in one search: the wait has to leave each a share.
+constexpr std::size_t max_asked = 6;
+
+Address address_of(const Address& cluster, const Endpoint& node) {
+  auto address = cluster;
+  address.kind = Kind::server;
+  address.endpoints = {node};
+  return address;
+}
+
+Result<ClusterMap> ask(const Address& address, const Greeting& greeting, Wait wait) {
+  const auto timeout = std::chrono::ceil<base::Duration>(wait.until() - BootClock::now());
+  Session node(std::make_unique<FixedLocator>(address), greeting, timeout, Greet::first);
+  const auto replies = RLOCK_TRY(node.flight({&ask_for_slots, 1}, wait));
+  const auto& reply = replies.front();
+  if (reply.text.starts_with("ERR This instance has cluster support disabled")) {
+    return fail(ErrorCode::configuration, node.name() + ": it is not a node of a Cluster; that is its whole URL");
+  }
+  if (reply.is_error()) return std::unexpected(error_of(reply, node.name()));
+  auto map = ClusterMap::read(reply, address.endpoints.front());
+  if (!map) return fail(ErrorCode::internal, node.name() + " gave a reply that rlock does not understand");
+  return std::move(*map);
+}
+
+// The map of the first node that answers. Those that did not go to the end.
+Result<ClusterMap> ask_one_of(std::vector<Endpoint>& nodes, const Address& address, const Greeting& greeting,
+                              Wait wait) {
+  Result<ClusterMap> map = fail(ErrorCode::unreachable, "no node");
+  for (std::size_t left = std::min(nodes.size(), max_asked); left > 0; --left) {
+    const auto now = BootClock::now();
+    // One share is for the node that is found.
+    const auto share = (wait.until() - now) / static_cast<long>(left + 1);
+    map = ask(address_of(address, nodes.front()), greeting, wait.at_most(now + share));
+    if (map || !base::may_pass(map.error())) return map;
+    base::log_debug(map.error().message + "; asking another node");
+    std::ranges::rotate(nodes, nodes.begin() + 1);
+  }
+  return map;
+}
+
+}  // namespace
+
+ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, std::uint16_t slot)
+    : address_(address), greeting_(std::move(greeting)), slot_(slot), name_(address.name()), nodes_(address.endpoints) {}
+
+ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, Endpoint node)
+    : address_(address), greeting_(std::move(greeting)), name_(address_of(address, node).name()), node_(node) {}
+
+Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
+  if (slot_ && reason != Reason::moved) {
+    // The node that broke is asked last.
+    if (node_) std::ranges::stable_partition(nodes_, [&](const Endpoint& node) { return node != *node_; });
+    auto master = ask_nodes(wait);
+    // Where nobody can say, the one that served last is still the best guess.
+    if (!master && !(node_ && base::may_pass(master.error()))) return std::unexpected(std::move(master).error());
+    if (master) node_ = std::move(*master);
+  }
+  auto addresses = RLOCK_TRY(resolve(*node_, wait));
+  return Target{std::move(addresses), node_->host, address_.tls};
+}
+
+Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
+  const auto map = RLOCK_TRY(ask_one_of(nodes_, address_, greeting_, wait));
+  for (const auto& range : map.ranges) {
+    for (const auto& node : range.nodes) {
+      if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);
+    }
+  }
+  auto master = map.master_of(*slot_);
+  if (!master) return fail(ErrorCode::unready, name_ + ": no node of it serves the key");
+  return std::move(*master);
+}
+
+bool ClusterLocator::redirected(const std::string& place) {
+  auto node = node_ ? place_of(place, *node_) : std::nullopt;
+  if (!node) return false;
+  node_ = std::move(*node);
+  return true;
+}
+
+std::unique_ptr<Locator> ClusterLocator::other(const std::string& place) const {
+  const auto node = node_ ? place_of(place, *node_) : std::nullopt;
+  return node ? std::make_unique<FixedLocator>(address_of(address_, *node)) : nullptr;
+}
+
+Result<std::vector<Endpoint>> masters_of(const Address& address, const Greeting& greeting, Wait wait) {
+  auto nodes = address.endpoints;
+  const auto map = RLOCK_TRY(ask_one_of(nodes, address, greeting, wait));
+  std::vector<Endpoint> masters;
+  for (const auto& range : map.ranges) {
+    if (!range.nodes.empty() && std::ranges::find(masters, range.nodes.front()) == masters.end()) {
+      masters.push_back(range.nodes.front());
+    }
+  }
+  if (masters.empty()) return fail(ErrorCode::unready, address.name() + ": no node of it serves a key");
+  return masters;
+}
+
+}  // namespace rlock::redis

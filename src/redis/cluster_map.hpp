@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/address.hpp"
+#include "redis/reply.hpp"
+
+namespace rlock::redis {
+
+/// Who serves which slots, as one node of a Cluster sees it.
+struct ClusterMap {
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    std::vector<Endpoint> nodes;  ///< the master first
+  };
+  std::vector<Range> ranges;
+
+  /// Reads the reply to CLUSTER SLOTS of the node `asked`. nullopt: it has not the shape of one.
+  static std::optional<ClusterMap> read(const Reply& reply, const Endpoint& asked);
+
+  std::optional<Endpoint> master_of(std::uint16_t slot) const;
+};
+
+/// HOST:PORT as a redirection says it: the host is that of `said_by` where it is empty. nullopt: not a place.
+std::optional<Endpoint> place_of(std::string_view text, const Endpoint& said_by);
+
+}  // namespace rlock::redis
