@@ -26,6 +26,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s w -l wait -x
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s n -l nonblock -d 'Give up at once'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s E -l conflict-exit-code -x -d 'Exit status for busy, 0 to 255; 0 is silent'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire release' -l grace -x -d 'Keep free locks for those who held them before, for D from the start of the server, which may have forgotten them; the largest ttl in use is right, best in /etc/rlock.conf; without it, do not'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l replicas -x -d 'Count the lock as acquired or renewed only when N replicas of the server have it; a failover to one of these keeps it; without it, none'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l signal -x -d 'The signal that asks COMMAND to end when the lock is lost'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -s k -l kill-after -x -d 'How long COMMAND then has before SIGKILL; without it 5s, at most a third of the ttl'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l on-lost -xa 'kill warn' -d 'Whether a lost lock ends COMMAND'

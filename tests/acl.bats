@@ -74,7 +74,8 @@ renewed() { [ "$(redis pttl "rlock:$key")" -gt 500000 ]; }
 # The same in brief, whether it succeeds or not: every command of rlock is sent, unless one before was denied.
 sketch() {
   local token pid
-  token=$(rlock acquire -w 5s --grace 1ms "$key") || return
+  rlock run -n --replicas 1 --connect-timeout 100ms "$key" -- true || [ $? = 69 ] || return
+  token=$(rlock acquire -n "$key") || return
   rlock renew "$key" "$token" || return
   rlock status "$key" || return
   rlock status || return

@@ -24,14 +24,10 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 Complaint set_server(Options& options, std::string_view text) {
-  const auto urls = redis::split_list(text);
-  for (std::size_t i = 0; i < urls.size(); ++i) {
+  for (const auto url : redis::split_list(text)) {
     // The URL is not repeated: there may be a password in it.
-    if (const auto address = redis::Address::parse(urls[i]); !address) {
-      return (urls.size() == 1 ? "the URL " : "URL " + std::to_string(i + 1) + " of " + std::to_string(urls.size()) + " ") +
-             address.error().message;
-    }
-    options.servers.emplace_back(urls[i]);
+    if (const auto address = redis::Address::parse(url); !address) return "the URL " + address.error().message;
+    options.servers.emplace_back(url);
   }
   return std::nullopt;
 }
@@ -163,6 +159,15 @@ constexpr OptionRow options[]{
      .help = "Keep free locks for those who held them before, for D from the start of the server, which may have "
              "forgotten them; the largest ttl in use is right, best in /etc/rlock.conf; without it, do not",
      .environment = "RLOCK_GRACE"},
+    {.name = "replicas",
+     .kind = Kind::number,
+     .value = "N",
+     .verbs = acquirers,
+     .group = Group::lock,
+     .target = &Options::replicas,
+     .help = "Count the lock as acquired or renewed only when N replicas of the server have it; a failover to one of "
+             "these keeps it; without it, none",
+     .max = 100},
     {.name = "signal",
      .kind = Kind::text,
      .value = "SIG",

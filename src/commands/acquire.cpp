@@ -44,7 +44,7 @@ int acquire(const Options& options) {
   process::Signals signals;
   // The holder is the script that called rlock; this process ends now.
   const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
-                              options.grace};
+                              options.grace, options.replicas};
   const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));

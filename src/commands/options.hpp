@@ -31,6 +31,7 @@ struct Options {
   bool nonblock = false;
   int conflict_exit_code = 0;
   base::Duration grace{};
+  int replicas = 0;
   int stop_signal = 0;
   std::optional<base::Duration> kill_after;
   OnLost on_lost = OnLost::kill;

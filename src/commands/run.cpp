@@ -63,7 +63,7 @@ class Run {
         addresses_(std::move(addresses)),
         backend_(open()),
         terms_(terms),
-        request_{std::move(names), {}, terms.ttl, {}, options.grace} {}
+        request_{std::move(names), {}, terms.ttl, {}, options.grace, options.replicas} {}
 
   int operator()() {
     auto held = reenter();

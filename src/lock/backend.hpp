@@ -22,6 +22,7 @@ struct Request {
   base::Duration ttl{};
   Who who;
   base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
+  int replicas = 0;        ///< so many must have the lock before it counts as acquired or renewed; 0: none
 };
 
 /// We hold the lock.
@@ -91,6 +92,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
+  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be held.
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.

@@ -246,6 +246,25 @@ Result<Standing> Protocol::reclaim(const Request& request, const Standing& last,
   return read_renewed(reply);
 }
 
+Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
+  const auto connection = session_.connection();
+  const auto left = session_.bounded(wait).until() - base::BootClock::now();
+  // The answer, too, has to come within the wait. Zero would be for ever.
+  const auto limit = std::clamp(std::chrono::duration_cast<base::Duration>(left * 4 / 5), base::Duration(1),
+                                std::max(request.ttl / 3, base::Duration(1)));
+  const Command command{"WAIT", std::to_string(request.replicas), std::to_string(limit.count())};
+  const auto replies = RLOCK_TRY(session_.flight({&command, 1}, wait));
+  const auto& reply = replies.front();
+  if (reply.error_code() == "NOPERM") {
+    return fail(ErrorCode::refused, session_.name() + ": an ACL denies WAIT, which --replicas needs");
+  }
+  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+  if (reply.kind != Reply::Kind::integer) return unexpected_reply();
+  // Another connection has written nothing, and every replica has that.
+  if (session_.connection() != connection) return fail(ErrorCode::unreachable, session_.name() + " has moved");
+  return reply.integer;
+}
+
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
   const auto reply = RLOCK_TRY(run({check_script, request.names, request.token, {request.token}}, wait));
   if (first_of(reply, "iit") == 1) {

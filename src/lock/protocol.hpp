@@ -55,6 +55,9 @@ class Protocol {
   base::Result<Standing> watch_and_renew(const Request& request, base::Wait wait);
   /// Acquires the lock again that the server forgot when it restarted since `last`, a renewal that found us.
   base::Result<Standing> reclaim(const Request& request, const Standing& last, base::Wait wait);
+  /// How many replicas have what this connection has written up to now. Waits for as many as the request wants, at most
+  /// a third of its ttl: longer would use up the lease.
+  base::Result<std::int64_t> replicated(const Request& request, base::Wait wait);
   base::Result<Standing> check(const Request& request, base::Wait wait);
   base::Result<Released> release(const Request& request, Force force, base::Wait wait);
 

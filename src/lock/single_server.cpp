@@ -62,7 +62,18 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
     unanswered_ |= is_unanswered(answer, before);
     return std::unexpected(std::move(answer).error());
   }
-  return to_acquired(std::move(*answer));
+  auto acquired = RLOCK_TRY(to_acquired(std::move(*answer)));
+  if (std::holds_alternative<Grant>(acquired)) RLOCK_TRY(replicate(request, wait));
+  return acquired;
+}
+
+// After a write of this connection.
+Result<void> SingleServer::replicate(const Request& request, Wait wait) {
+  if (request.replicas == 0) return {};
+  const auto have = RLOCK_TRY(protocol_.replicated(request, wait));
+  if (have >= request.replicas) return {};
+  return base::fail(ErrorCode::unready, name() + ": only " + std::to_string(have) + " of " +
+                                            std::to_string(request.replicas) + " replicas have it (--replicas)");
 }
 
 // Not cut short by the end of the wait alone: a server that hangs is unreachable, not busy.
@@ -123,9 +134,12 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   if (standing && standing->holder == Standing::Holder::nobody && renewed_) standing = reclaim(request, wait);
   if (standing && standing->holder == Standing::Holder::us) {
     session.pin();
+    renewed_ = *standing;
+    // The lease counts from here only where a failover would keep it: a replica that has not heard of the renewal lets
+    // it end sooner.
+    RLOCK_TRY(replicate(request, wait));
     // Also where only the reclaim of an earlier try, which went unanswered, can have found us.
     standing->is_reclaimed = std::exchange(reclaims_, false);
-    renewed_ = *standing;
   }
   return standing;
 }

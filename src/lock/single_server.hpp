@@ -32,6 +32,7 @@ class SingleServer : public Backend {
  private:
   template <class T>
   bool is_unanswered(const base::Result<T>& result, base::Instant before) const;
+  base::Result<void> replicate(const Request& request, base::Wait wait);
   base::Result<Standing> reclaim(const Request& request, base::Wait wait);
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
   base::Result<Acquired> to_acquired(Answer answer);

@@ -107,10 +107,9 @@ std::vector<std::string_view> split_list(std::string_view text) {
   };
   std::size_t from = 0;
   for (auto comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
-    const auto next = std::min(text.find_first_not_of(' ', comma + 1), text.size());
-    if (!begins_url(text.substr(next))) continue;
+    if (!begins_url(text.substr(comma + 1))) continue;
     urls.push_back(text.substr(from, comma - from));
-    from = next;
+    from = comma + 1;
   }
   urls.push_back(text.substr(from));
   return urls;

@@ -93,10 +93,11 @@ local function keep(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
 end
 
--- The same for the lock. A lock without a ttl keeps having none.
+-- The same for the lock. A lock without a ttl keeps having none. Writes even if nothing changes: who then waits for
+-- replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another client made.
 local function extend(ms)
   local left = redis.call('PTTL', lock)
-  if left >= 0 and left < ms then redis.call('PEXPIRE', lock, ms) end
+  if left >= 0 then redis.call('PEXPIRE', lock, math.max(left, ms)) end
 end
 
 -- A field of INFO server; nothing where it is denied.
