@@ -116,33 +116,204 @@ side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1"; }
   [ "$(tr '\n' ' ' <order)" = '1 2 ' ]
 }
 
+# start_holder [OPTION...]: a run of $key that ends when ./go is there; its pid in $holder.
+start_holder() {
+  rlock run "$@" "$key" -- sh -c 'echo "$RLOCK_FENCE" >fence; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  holder=$!
+  background_pids+=("$holder")
+  until_true 10 test -s fence
+}
+# start_waiters N: each in turn writes its number and its fence to ./order.
+start_waiters() {
+  local i
+  for ((i = 1; i <= $1; i++)); do
+    background rlock run -w 1m "$key" -- sh -c "echo $i \$RLOCK_FENCE >>order"
+    until_true 10 waiting "$i"
+  done
+}
+# kept_order N: all have had their turn, in order, each with a larger fence.
+kept_order() {
+  [ "$(cut -d' ' -f1 order | tr '\n' ' ')" = "$(seq -s' ' "$1") " ]
+  { cat fence && cut -d' ' -f2 order; } | sort -nuC
+}
+# lives_for TENTHS: of a second, the holder.
+lives_for() {
+  local i
+  for ((i = 0; i < $1; i++)); do
+    ! is_gone "$holder" || return 1
+    sleep 0.1
+  done
+}
+
 @test "a run goes on while its slot is moved, however long that takes and whatever of it is where" {
-  local side
-  rlock run -t 1s "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done' 3>&- &
-  background_pids+=($!)
-  until_true 10 is_held
+  local name
+  start_holder -t 1s
   begin_move "rlock:$key"
-  outlives_its_ttl
+  lives_for 13
   # The lock first, then what belongs to it.
   move_key "rlock:$key"
-  outlives_its_ttl
-  for side in $(side_keys "$key"); do move_key "$side"; done
-  outlives_its_ttl
+  lives_for 13
+  for name in $(side_keys "$key"); do move_key "$name"; done
+  lives_for 13
   end_move
-  outlives_its_ttl
   # And back, in the other order.
   begin_move "rlock:$key"
-  for side in $(side_keys "$key"); do move_key "$side"; done
-  outlives_its_ttl
+  for name in $(side_keys "$key"); do move_key "$name"; done
+  lives_for 13
   end_move
+  lives_for 13
   touch go
   finish
   until_true 3 is_free
 }
-outlives_its_ttl() {
-  local end=$((SECONDS + 2))
-  while ((SECONDS <= end)); do
-    ! is_gone "${background_pids[0]}" || return 1
-    sleep 0.05
+
+@test "a lock whose slot is on the way can be acquired, waited for, looked at and released" {
+  local name
+  start_holder -t 2s
+  start_waiters 2
+  begin_move "rlock:$key"
+  # Nothing has moved: the old node serves it.
+  expect_error 75 'is held by' rlock run -n "$key" true
+  [[ $(rlock status "$key") == *held*waits*waits* ]]
+  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
+  # All has moved, and the slot has not: both serve it.
+  expect_error 75 'is held by' rlock run -n "$key" true
+  [[ $(rlock status "$key") == *held*waits*waits* ]]
+  expect 0 rlock run -t 2s "{rlock:$key}other" -- echo ran
+  expect 0 rlock run -t 2s "{rlock:$key}other" -- echo ran
+  touch go
+  finish
+  kept_order 2
+  end_move
+  expect 0 rlock run -n "$key" true
+}
+
+@test "a lock that is released with half of it moved goes to the next when the other half has come" {
+  start_holder
+  start_waiters 3
+  begin_move "rlock:$key"
+  move_key "rlock:$key"
+  move_key "rlock:i:{rlock:$key}"
+  touch go
+  ended 0 "$holder"
+  background_pids=("${background_pids[@]:1}")
+  [ ! -e order ]
+  # What the move meets has not been made anew: that would stop it.
+  [ "$(at "$source" migrate 127.0.0.1 "$target" "rlock:f:{rlock:$key}" 0 5000)" = OK ]
+  [ "$(at "$source" migrate 127.0.0.1 "$target" "rlock:q:{rlock:$key}" 0 5000)" = OK ]
+  finish
+  kept_order 3
+  end_move
+}
+
+@test "slots are moved by redis-cli, and waiters keep their places" {
+  local i id
+  # One of the first slots of its master, which redis-cli moves first.
+  for ((i = 0; ; i++)); do
+    key=low-$i
+    (($(slot_of "rlock:$key") % 5461 > 100)) || break
   done
+  start_holder
+  start_waiters 4
+  source=$(owner_of "rlock:$key")
+  id=$(at "$(other_master "rlock:$key")" cluster myid)
+  redis-cli --cluster reshard "127.0.0.1:$source" --cluster-from "$(at "$source" cluster myid)" --cluster-to "$id" \
+    --cluster-slots 120 --cluster-yes >moved
+  [ "$(owner_of "rlock:$key")" != "$source" ]
+  # Their channels have moved with them.
+  until_true 10 eval '[ "$(at "$(owner_of "rlock:$key")" pubsub shardchannels | grep -c "$key")" = 5 ]'
+  touch go
+  finish
+  kept_order 4
+}
+
+@test "a master that hands over is left for the new one by holders and waiters" {
+  local old new
+  start_holder -t 2s
+  start_waiters 3
+  old=$(owner_of "rlock:$key")
+  new=$(at "$old" info replication | sed -n 's/^slave0:.*port=\([0-9]*\),.*/\1/p')
+  at "$new" cluster failover
+  until_true 10 eval '[ "$(owner_of "rlock:$key")" = '"$new ]"
+  until_true 10 eval '[ "$(at '"$new"' pubsub shardchannels | grep -c "$key")" = 4 ]'
+  lives_for 22
+  touch go
+  finish
+  kept_order 3
+}
+
+@test "slots that nobody serves are waited for" {
+  local slot owner
+  slot=$(slot_of "rlock:$key") owner=$(owner_of "rlock:$key")
+  at "$owner" cluster delslots "$slot"
+  expect_error 69 'its cluster is down' rlock run --connect-timeout 500ms "$key" true
+  background rlock run -w 1m "$key" -- touch ran
+  until_true 10 eval '[ "$(at "$owner" info stats | tr -d "\r" | sed -n "s/total_connections_received://p")" -gt 0 ]'
+  [ ! -e ran ]
+  at "$owner" cluster addslots "$slot"
+  finish
+  [ -e ran ]
+}
+
+@test "status lists the locks of all masters, each once, and --force releases any" {
+  local i port
+  for port in $ports; do
+    [ "$(at "$port" role | head -n 1)" != master ] || at "$port" flushall
+  done
+  for i in 1 2 3 4 5 6 7 8 9; do rlock acquire -t 1m "$key-$i" >/dev/null; done
+  for port in $ports; do
+    [ "$(at "$port" role | head -n 1)" != master ] || [ "$(at "$port" dbsize)" -gt 0 ]
+  done
+  [ "$(rlock status | tail -n +2 | cut -d' ' -f1 | tr '\n' ' ')" = "$(seq -f "$key-%.0f" -s' ' 9) " ]
+  begin_move "rlock:$key-5"
+  move_key "rlock:$key-5"
+  [ "$(rlock status | tail -n +2 | cut -d' ' -f1 | tr '\n' ' ')" = "$(seq -f "$key-%.0f" -s' ' 9) " ]
+  end_move
+  expect 0 rlock release --force "$key-5"
+  [ "$(rlock status | grep -c "^$key-[1-9] *held")" = 8 ]
+}
+
+# Skipped where the unit tests were not built.
+@test "all names of a lock are in its slot, for 10,000 keys with braces and without" {
+  [ -x "${RLOCK%/*}/unit_tests" ] || skip 'needs the unit tests to be built'
+  TEST_CLUSTER_URL=redis://127.0.0.1:${ports%% *} "${RLOCK%/*}/unit_tests" \
+    --gtest_filter=Names.StandInTheSlotThatAServerSays >out
+  grep -q 'PASSED.*1 test' out
+}
+
+@test "an rlock that is killed, and one inside another" {
+  start_holder
+  until_true 10 guard_of "$holder"
+  kill -KILL "$holder"
+  until_true 2 is_free
+  background_pids=()
+  expect 0 rlock run "$key" -- rlock run "$key" -- sh -c 'echo "$RLOCK_SERVER"'
+  [ "$output" = "$url" ]
+  is_free
+}
+
+@test "a URL of the wrong kind is named" {
+  start_server lone
+  local lone
+  lone=$(free_port)
+  redis config set port "$lone"
+  expect_error 78 "redis://127.0.0.1:$lone: it is not a node of a Cluster" \
+    rlock run --server "redis+cluster://127.0.0.1:$lone" "$key" true
+  [ -z "$(redis keys '*')" ]
+  stop_servers
+  expect_error 78 'write redis+cluster://' rlock run --server "redis://127.0.0.1:$(other_master "rlock:$key")" "$key" true
+}
+
+@test "a master is killed: waiters keep their places at its replica, and the run goes on" {
+  local old
+  start_holder -t 10s
+  start_waiters 3
+  old=$(owner_of "rlock:$key")
+  at "$old" wait 1 1000
+  kill -KILL "$(at "$old" info server | tr -d '\r' | sed -n 's/^process_id://p')"
+  until_true 20 waiting 3
+  lives_for 40
+  touch go
+  finish
+  kept_order 3
 }

@@ -187,3 +187,24 @@ expect_error() {
     return 1
   fi
 }
+
+# How many connections the server of the file has had, this one too.
+connections() { redis info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p'; }
+# nobody_called: this look is the only one that the server had since the last; a file that asks sets met in its setup.
+nobody_called() {
+  local now
+  now=$(connections)
+  [ "$now" = $((met + 1)) ] || {
+    echo "$((now - met - 1)) calls" >&2
+    return 1
+  }
+  met=$now
+}
+
+# wrong TEXT ARGUMENT...: rlock says so of these arguments, and asks no server.
+wrong() {
+  local text=$1
+  shift
+  expect_error 64 "$text" rlock "$@"
+  nobody_called
+}

@@ -12,26 +12,6 @@ setup() {
   met=$(connections)
 }
 
-connections() { redis info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p'; }
-# nobody_called: this look is the only one that the server had since the last.
-nobody_called() {
-  local now
-  now=$(connections)
-  [ "$now" = $((met + 1)) ] || {
-    echo "$((now - met - 1)) calls" >&2
-    return 1
-  }
-  met=$now
-}
-
-# wrong TEXT ARGUMENT...: rlock says so of these arguments, and stays at home.
-wrong() {
-  local text=$1
-  shift
-  expect_error 64 "$text" rlock "$@"
-  nobody_called
-}
-
 verbs=(run acquire renew release status)
 
 @test "no verb, or a wrong one" {
@@ -207,37 +187,6 @@ verbs=(run acquire renew release status)
   wrong --wait run -n -w 1s "$key" -- true
   wrong --wait acquire --wait 1s --nonblock "$key"
   wrong --quiet status -q -v
-}
-
-@test "more servers than one" {
-  wrong --server run --server "$url" --server "$url" "$key" -- true
-  wrong --server --server "$url" run --server redis://a "$key" -- true
-  wrong 'names 2 servers; name one, or 3 to 7' acquire --server "$url,redis://a" "$key"
-  RLOCK_SERVER="$url,redis://a,$url" wrong "names the server of $url twice" acquire "$key"
-}
-
-@test "URLs that are none" {
-  local text
-  for text in '' x localhost localhost:6379 http://localhost redis: redis:/ redis:// redis:///1 redis://:6379 \
-    redis://host:0 redis://host:65536 redis://host:x redis://host:-1 redis://host: redis://host/x redis://host/-1 \
-    'redis://host/1?x=y' 'redis://[::1' 'redis://[::1]x' redis://u:p%zz@host redis://u%2:p@host unix: unix:// \
-    unix://relative 'unix:///s?db=x' 'unix:///s?db=-1' 'unix:///s?x=1' 'unix:///a%00b' "unix:///$(printf '%120s' | tr ' ' s)" \
-    Redis://host LOCAL local: ' local' $'redis://ho\nst'; do
-    wrong --server status --server "$text" "$key"
-    [ -z "$text" ] || RLOCK_SERVER=$text wrong --server status "$key"
-  done
-}
-
-@test "a bad URL does not give its password away" {
-  local text
-  for text in redis://u:canary@host:x redis://u:canary%zz@host redis://:canary@ 'redis://u:canary@host/x' \
-    'unix://u:canary@/s?x' redis://u:canary@host:0 http://u:canary@host u:canary@host 'redis://h?password=canary' \
-    'redis://u:can/ary@host'; do
-    RLOCK_SERVER=$text wrong --server status "$key"
-    [[ $stderr != *canary* && $stderr != *ary* ]]
-    wrong --server status --server "$text" "$key"
-    [[ $stderr != *canary* && $stderr != *ary* ]]
-  done
 }
 
 @test "bytes of a mistake do not reach the terminal raw" {

@@ -1,5 +1,7 @@
 #include "redis/address.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -77,13 +79,27 @@ Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port
   return endpoint;
 }
 
-// The same server may be named in capitals too.
-Endpoint lower_case(Endpoint endpoint) {
-  for (auto& c : endpoint.host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  return endpoint;
+// The same server may be named in capitals too, and an IPv6 address with or without its zeros.
+bool is_same(const Endpoint& one, const Endpoint& other) {
+  const auto canonical = [](std::string host) {
+    std::array<unsigned char, sizeof(in6_addr)> address{};
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (::inet_pton(AF_INET6, host.c_str(), address.data()) == 1) {
+      return std::string(::inet_ntop(AF_INET6, address.data(), text.data(), text.size()));
+    }
+    for (auto& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    return host;
+  };
+  return one.port == other.port && canonical(one.host) == canonical(other.host);
 }
 
 Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
+  if (hosts.starts_with(',') || hosts.ends_with(',') || hosts.find(",,") != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has a comma too many");
+  }
+  if (hosts.find(' ') != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has a space in it; between two servers goes a comma");
+  }
   if (kind == Kind::server && hosts.find(',') != std::string_view::npos) {
     return fail(ErrorCode::usage,
                 "names several hosts: independent servers have a URL each; those of a Cluster are redis+cluster://, "
@@ -94,8 +110,7 @@ Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) 
     const auto comma = hosts.find(',');
     auto endpoint =
         RLOCK_TRY(read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : Endpoint{}.port));
-    const auto is_same = [&](const Endpoint& other) { return lower_case(other) == lower_case(endpoint); };
-    if (std::ranges::any_of(endpoints, is_same)) {
+    if (std::ranges::any_of(endpoints, [&](const Endpoint& other) { return is_same(endpoint, other); })) {
       return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
     }
     endpoints.push_back(std::move(endpoint));
@@ -188,6 +203,7 @@ Result<Address> Address::parse(std::string_view text) {
     address.is_local = true;
     return address;
   }
+  if (text.empty()) return fail(ErrorCode::usage, "is empty");
   const auto url = RLOCK_TRY(Url::split(text));
   address.user = url.user;
   address.password = url.password;
@@ -199,8 +215,8 @@ Result<Address> Address::parse(std::string_view text) {
   address.kind = scheme->kind;
   if (scheme->tls == Tls::yes) address.tls.emplace();
   RLOCK_TRY(read_query(url, address));
-  RLOCK_TRY(read_path(url.path, address));
   address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
+  RLOCK_TRY(read_path(url.path, address));
   return address;
 }
 
@@ -233,23 +249,25 @@ std::string Address::name() const {
 
 Result<void> check_together(std::span<const Address> addresses) {
   if (addresses.size() == 1) return {};
+  for (const auto& one : addresses) {
+    if (one.kind == Kind::server && !one.is_local) continue;
+    return fail(ErrorCode::usage, "names " + one.name() +
+                                      " beside other servers; a majority can be of redis://, rediss:// and unix:// "
+                                      "servers only");
+  }
   if (addresses.size() < min_quorum_servers || addresses.size() > max_quorum_servers) {
     return fail(ErrorCode::usage, "names " + std::to_string(addresses.size()) +
                                       " servers; name one, or 3 to 7 of which a majority keeps the lock");
   }
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const auto& one = addresses[i];
-    if (one.kind != Kind::server || one.is_local) {
-      return fail(ErrorCode::usage, "names " + one.name() +
-                                        " beside other servers; a majority can be of redis://, rediss:// and unix:// "
-                                        "servers only");
-    }
-    for (const auto& other : addresses.first(i)) {
-      const bool is_same =
-          one.transport == other.transport &&
-          (one.transport == Transport::tcp ? lower_case(one.endpoints.front()) == lower_case(other.endpoints.front())
-                                           : one.path == other.path);
-      if (is_same) return fail(ErrorCode::usage, "names the server of " + one.name() + " twice");
+    const auto is_one = [&](const Address& other) {
+      if (one.transport != other.transport) return false;
+      return one.transport == Transport::tcp ? is_same(one.endpoints.front(), other.endpoints.front())
+                                             : one.path == other.path;
+    };
+    if (std::ranges::any_of(addresses.first(i), is_one)) {
+      return fail(ErrorCode::usage, "names the server of " + one.name() + " twice");
     }
   }
   return {};

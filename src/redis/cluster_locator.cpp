@@ -89,7 +89,7 @@ Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
     }
   }
   auto master = map.master_of(*slot_);
-  if (!master) return fail(ErrorCode::unready, name_ + ": no node of it serves the key");
+  if (!master) return fail(ErrorCode::unready, name_ + ": its cluster is down: no node serves the key");
   return std::move(*master);
 }
 
@@ -114,7 +114,7 @@ Result<std::vector<Endpoint>> masters_of(const Address& address, const Greeting&
       masters.push_back(range.nodes.front());
     }
   }
-  if (masters.empty()) return fail(ErrorCode::unready, address.name() + ": no node of it serves a key");
+  if (masters.empty()) return fail(ErrorCode::unready, address.name() + ": its cluster is down: no node serves a key");
   return masters;
 }
 

@@ -107,9 +107,10 @@ std::vector<std::string_view> split_list(std::string_view text) {
   };
   std::size_t from = 0;
   for (auto comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
-    if (!begins_url(text.substr(comma + 1))) continue;
+    const auto next = std::min(text.find_first_not_of(' ', comma + 1), text.size());
+    if (!begins_url(text.substr(next))) continue;
     urls.push_back(text.substr(from, comma - from));
-    from = comma + 1;
+    from = next;
   }
   urls.push_back(text.substr(from));
   return urls;

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <random>
 #include <set>
 
 #include "lock/who.hpp"
+#include "redis/fixed_locator.hpp"
+#include "redis/session.hpp"
 #include "redis/slot.hpp"
 
 namespace rlock::lock {
@@ -32,6 +36,36 @@ TEST(Names, StandInTheSlotOfTheLock) {
     }
   }
   EXPECT_EQ(redis::hash_slot("123456789"), 0x31c3 % redis::slots);  // the check value of CRC-16/XMODEM
+}
+
+// tests/cluster.bats names a node of a Cluster.
+TEST(Names, StandInTheSlotThatAServerSays) {
+  const char* url = std::getenv("TEST_CLUSTER_URL");
+  if (url == nullptr) GTEST_SKIP() << "no TEST_CLUSTER_URL";
+  redis::Session session(std::make_unique<redis::FixedLocator>(*redis::Address::parse(url)), {}, std::chrono::seconds(30),
+                         redis::Greet::first);
+  base::PlainPoller poller;
+  std::minstd_rand random{20260101};
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::string> names;
+    for (int i = 0; i < 100; ++i) {
+      std::string key;
+      for (auto left = 1 + random() % 12; left > 0; --left) key += "{}:ab\xff"[random() % 6];
+      const Names of(key);
+      for (auto name : {of.lock, of.queue, of.info, of.fence, of.tombstone("0f"), of.channel("0f"), of.channel_of_all()}) {
+        names.push_back(std::move(name));
+      }
+      EXPECT_EQ(lock_of_side_key(of.queue), key);
+    }
+    std::vector<redis::Command> flight;
+    for (const auto& name : names) flight.push_back({"CLUSTER", "KEYSLOT", name});
+    const auto slots = session.flight(flight, {base::never, poller});
+    ASSERT_TRUE(slots) << slots.error().message;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      ASSERT_EQ((*slots)[i].integer, (*slots)[i / 7 * 7].integer) << names[i];
+      ASSERT_EQ((*slots)[i].integer, redis::hash_slot(names[i])) << names[i];
+    }
+  }
 }
 
 TEST(Names, OfDifferentLocksDiffer) {

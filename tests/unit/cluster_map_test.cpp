@@ -1,0 +1,57 @@
+#include "redis/cluster_map.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rlock::redis {
+namespace {
+
+const Endpoint asked{"node.example", 7000};
+
+Reply integer(std::int64_t value) { return {Reply::Kind::integer, value, {}, {}}; }
+Reply text(std::string value) { return {Reply::Kind::text, 0, std::move(value), {}}; }
+Reply array(std::vector<Reply> items) { return {Reply::Kind::array, 0, {}, std::move(items)}; }
+Reply node(Reply host, std::int64_t port) { return array({std::move(host), integer(port), text("id")}); }
+
+TEST(ClusterMap, NamesTheMasterOfASlot) {
+  const auto map = ClusterMap::read(array({array({integer(0), integer(5), node(text("10.0.0.1"), 1), node(text("::1"), 2)}),
+                                           array({integer(7), integer(7), node(text("::1"), 3)})}),
+                                    asked);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->master_of(5), (Endpoint{"10.0.0.1", 1}));
+  EXPECT_EQ(map->master_of(6), std::nullopt);
+  EXPECT_EQ(map->master_of(7), (Endpoint{"::1", 3}));
+  EXPECT_EQ(map->ranges[0].nodes.size(), 2U);
+}
+
+TEST(ClusterMap, TakesTheHostThatWasAskedWhereNoneIsSaid) {
+  const auto map = ClusterMap::read(
+      array({array({integer(0), integer(1), node({}, 1)}), array({integer(2), integer(3), node(text(""), 2)})}), asked);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->master_of(0), (Endpoint{asked.host, 1}));
+  EXPECT_EQ(map->master_of(2), (Endpoint{asked.host, 2}));
+}
+
+TEST(ClusterMap, TakesNoReplicaForAMasterThatIsNotKnown) {
+  const auto map =
+      ClusterMap::read(array({array({integer(0), integer(1), node(text("?"), 1), node(text("10.0.0.2"), 2)})}), asked);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->master_of(0), std::nullopt);
+}
+
+TEST(ClusterMap, IsNotReadFromAnythingElse) {
+  for (const auto& reply : {text("OK"), array({integer(1)}), array({array({integer(0), integer(1)})}),
+                            array({array({integer(0), text("1"), node(text("h"), 1)})}),
+                            array({array({integer(0), integer(1), array({text("h"), text("1")})})})}) {
+    EXPECT_FALSE(ClusterMap::read(reply, asked));
+  }
+}
+
+TEST(ClusterMap, ReadsThePlaceOfARedirection) {
+  EXPECT_EQ(place_of("10.0.0.1:6379", asked), (Endpoint{"10.0.0.1", 6379}));
+  EXPECT_EQ(place_of("fe80::1:6379", asked), (Endpoint{"fe80::1", 6379}));
+  EXPECT_EQ(place_of(":7001", asked), (Endpoint{asked.host, 7001}));
+  for (const char* text : {"", "10.0.0.1", "?:1", "h:0", "h:65536", "h:x"}) EXPECT_FALSE(place_of(text, asked)) << text;
+}
+
+}  // namespace
+}  // namespace rlock::redis
