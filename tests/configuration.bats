@@ -233,6 +233,7 @@ bad() {
   RLOCK_CONFIG=nowhere expect_error 78 nowhere rlock acquire "$key"
   mkdir directory
   expect_error 78 directory rlock acquire --config directory "$key"
+  expect_error 78 'longer than 64 KiB' timeout 10 rlock acquire --config /dev/zero "$key"
   is_free
 }
 

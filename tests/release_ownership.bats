@@ -109,6 +109,14 @@ holder() { redis get "rlock:$key"; }
   expect_error 79 "$key is not held by anybody" rlock release --force "$key"
 }
 
+@test "--force with a TOKEN is a mistake: it would release another's lock" {
+  token=$(rlock acquire "$key")
+  expect_error 64 'leave TOKEN out, or --force' rlock release --force "$key" "$token"
+  is_held
+  # A holder's environment names a token too, which nobody typed.
+  RLOCK_TOKEN=other expect 0 rlock release --force "$key"
+}
+
 @test "--force releases a Redisson lock" {
   local uuid=285475da-9152-4c83-822a-67ee2f116a79
   redis hset "rlock:$key" "$uuid:1" 2

@@ -18,6 +18,8 @@ using base::Result;
 
 namespace {
 
+constexpr std::size_t max_file = 64U << 10U;  // bytes
+
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -130,8 +132,17 @@ class File {
 };
 
 Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) return base::fail_errno(ErrorCode::configuration, "cannot read the configuration file " + path);
+  std::ifstream file(path);
+  if (!file) return base::fail_errno(ErrorCode::configuration, "cannot read the configuration file " + path);
+  // Not the whole of it at once: what was named may be a device or a pipe without an end.
+  std::string text(max_file + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > max_file) {
+    return fail(ErrorCode::configuration, "the configuration file " + path + " is longer than 64 KiB");
+  }
+  std::istringstream stream(std::move(text));
   return read_configuration(settings, verb, stream, path);
 }
 

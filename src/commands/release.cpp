@@ -7,6 +7,10 @@
 namespace rlock::commands {
 
 int release(const Options& options) {
+  if (options.force && !options.token.empty()) {
+    base::log_error("--force releases whoever holds " + options.key + "; leave TOKEN out, or --force");
+    return base::exit_usage;
+  }
   auto names = lock_names(options);
   if (!names) return report(names.error(), options);
   const auto addresses = server_addresses(options);

@@ -12,6 +12,10 @@
 #include <cstring>
 #include <utility>
 
+// Takes the place of dlopen in a static binary (CMakeLists.txt): a module that OpenSSL finds on the machine, an engine or
+// a provider, would bring its own libc.
+extern "C" void* rlock_no_module(const char*, int) { return nullptr; }
+
 namespace rlock::redis {
 namespace {
 
