@@ -123,6 +123,13 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   refused certificate "$(url localhost "$strict_port")"
 }
 
+@test "an rlock inside the command finds the files of the URL, wherever it runs" {
+  cp "$dir/ca.crt" "$dir/client.crt" "$dir/client.key" .
+  # shellcheck disable=SC2016
+  expect 0 rlock --server "rediss://localhost:$strict_port?cacert=ca.crt&cert=client.crt&key=client.key" run "$key" -- \
+    sh -c 'cd / && rlock renew && rlock status "$RLOCK_KEY" --exit-code'
+}
+
 @test "a wrong name, a wrong address, an unknown authority, an expired and a self-signed certificate are refused unheard" {
   certificate wrong-name "$dir/ca" 'DNS:elsewhere.example'
   certificate wrong-address "$dir/ca" 'IP:127.0.0.2,DNS:localhost'

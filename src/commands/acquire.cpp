@@ -34,18 +34,16 @@ int acquire(const Options& options) {
     base::log_error("--conflict-exit-code 0 with --export would let the script go on without the lock; leave it out");
     return base::exit_usage;
   }
-  auto names = lock_names(options);
-  if (!names) return report(names.error(), options);
-  const auto addresses = server_addresses(options);
-  if (!addresses) return report(addresses.error(), options);
+  const auto place = place_of(options);
+  if (!place) return report(place.error(), options);
   auto token = base::random_token();
   if (!token) return report(token.error(), options);
 
   process::Signals signals;
   // The holder is the script that called rlock; this process ends now.
-  const lock::Request request{std::move(*names), std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
+  const lock::Request request{place->names, std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
                               options.grace, options.replicas};
-  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::together);
+  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));
   if (!lease) return report(lease.error(), options, &signals);

@@ -11,17 +11,15 @@ int release(const Options& options) {
     base::log_error("--force releases whoever holds " + options.key + "; leave TOKEN out, or --force");
     return base::exit_usage;
   }
-  auto names = lock_names(options);
-  if (!names) return report(names.error(), options);
-  const auto addresses = server_addresses(options);
-  if (!addresses) return report(addresses.error(), options);
+  const auto place = place_of(options);
+  if (!place) return report(place.error(), options);
   const auto force = options.force ? lock::Force::yes : lock::Force::no;
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
-  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}, options.grace};
+  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, redis::Greet::first);
+  const lock::Request request{place->names, std::move(*token), options.ttl, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
   if (!released) return report(released.error(), options, &signals);

@@ -7,15 +7,13 @@
 namespace rlock::commands {
 
 int renew(const Options& options) {
-  auto names = lock_names(options);
-  if (!names) return report(names.error(), options);
-  const auto addresses = server_addresses(options);
-  if (!addresses) return report(addresses.error(), options);
+  const auto place = place_of(options);
+  if (!place) return report(place.error(), options);
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
-  const lock::Request request{std::move(*names), std::move(*token), options.ttl, {}};
+  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, redis::Greet::first);
+  const lock::Request request{place->names, std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,
       [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });

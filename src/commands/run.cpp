@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
@@ -15,6 +14,7 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
+#include "commands/environment.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
@@ -49,21 +49,14 @@ struct HeldLease {
   std::string nested = "";                                ///< RLOCK_NESTED: marks the processes of this nested run
 };
 
-// The command may run elsewhere.
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const auto result = std::filesystem::absolute(path, error);
-  return error ? path : result.string();
-}
-
 class Run {
  public:
-  Run(const Options& options, std::vector<redis::Address> addresses, lock::Names names, lock::LeaseTerms terms)
+  Run(const Options& options, Place place, lock::LeaseTerms terms)
       : options_(options),
-        addresses_(std::move(addresses)),
+        place_(std::move(place)),
         backend_(open()),
         terms_(terms),
-        request_{std::move(names), {}, terms.ttl, {}, options.grace, options.replicas} {}
+        request_{place_.names, {}, terms.ttl, {}, options.grace, options.replicas} {}
 
   int operator()() {
     auto held = reenter();
@@ -158,7 +151,7 @@ class Run {
     const auto deadline = held.outer ? base::never : terms_.deadline(lease.counts_from);
     auto permit = base::Permit::open(deadline, terms_.grace, terms_.kill_time);
     if (!permit) return not_started(held, permit.error());
-    set_environment(lease);
+    set_environment(options_, place_.servers, lease);
     if (held.origin == Origin::reentered) ::setenv("RLOCK_NESTED", held.nested.c_str(), 1);
     base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
 
@@ -290,12 +283,13 @@ class Run {
   }
 
   std::unique_ptr<lock::Backend> open() const {
-    return open_backend(addresses_, options_.prefix + options_.key, options_.connect_timeout, redis::Greet::together);
+    return open_backend(place_.servers, place_.names.lock, options_.connect_timeout, redis::Greet::together);
   }
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit) {
-    const auto backend = open_backend(addresses_, request_.names.lock, release_try, redis::Greet::together, local::OnDemand::fail);
+    const auto backend =
+        open_backend(place_.servers, place_.names.lock, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)base::until_served(lease_ends, plain, [&](base::Instant until) {
@@ -303,36 +297,9 @@ class Run {
     });
   }
 
-  // The environment of the command: an rlock inside it must find the same lock, whatever the options were. It holds no
-  // password. If the password came in the URL of a configuration file, the rlock inside reads that file again.
-  void set_environment(const lock::Lease& lease) {
-    ::setenv("RLOCK_KEY", options_.key.c_str(), 1);
-    ::setenv("RLOCK_TOKEN", lease.token.c_str(), 1);
-    ::setenv("RLOCK_FENCE", std::to_string(lease.fence).c_str(), 1);
-    ::setenv("RLOCK_TTL", base::format_duration(terms_.ttl).c_str(), 1);
-    ::setenv("RLOCK_PREFIX", options_.prefix.c_str(), 1);
-    if (!options_.password_file.empty()) ::setenv("RLOCK_PASSWORD_FILE", absolute(options_.password_file).c_str(), 1);
-    if (!options_.config_file.empty()) ::setenv("RLOCK_CONFIG", absolute(options_.config_file).c_str(), 1);
-    if (password_is_in_file()) {
-      ::unsetenv("RLOCK_SERVER");
-    } else {
-      std::string urls;
-      for (const auto& address : addresses_) urls += (urls.empty() ? "" : ",") + address.display();
-      ::setenv("RLOCK_SERVER", urls.c_str(), 1);
-    }
-  }
-
-  bool password_is_in_file() const {
-    if (!options_.server_is_from_file) return false;
-    return std::ranges::any_of(options_.servers, [](const std::string& url) {
-      const auto address = redis::Address::parse(url);
-      return address && address->password;
-    });
-  }
-
   const Options& options_;
   process::Signals signals_;
-  std::vector<redis::Address> addresses_;
+  Place place_;
   std::unique_ptr<lock::Backend> backend_;
   lock::LeaseTerms terms_;
   lock::Request request_;
@@ -348,11 +315,9 @@ int run(const Options& options) {
   const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
   auto terms = lock::LeaseTerms::make(options.ttl, options.kill_after, renewing, min_kill_time);
   if (!terms) return report(terms.error(), options);
-  auto names = lock_names(options);
-  if (!names) return report(names.error(), options);
-  auto addresses = server_addresses(options);
-  if (!addresses) return report(addresses.error(), options);
-  return Run(options, std::move(*addresses), std::move(*names), *terms)();
+  auto place = place_of(options);
+  if (!place) return report(place.error(), options);
+  return Run(options, std::move(*place), *terms)();
 }
 
 }  // namespace rlock::commands

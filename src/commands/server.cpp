@@ -124,6 +124,11 @@ Result<lock::Names> lock_names(const Options& options) {
   return lock::Names(options.prefix + options.key);
 }
 
+Result<Place> place_of(const Options& options) {
+  auto names = RLOCK_TRY(lock_names(options));
+  return Place{std::move(names), RLOCK_TRY(server_addresses(options))};
+}
+
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
                                             base::Duration timeout, redis::Greet greet, local::OnDemand on_demand) {
   const auto& address = addresses.front();

@@ -20,7 +20,17 @@ base::Result<std::vector<redis::Address>> server_addresses(const Options& option
 /// The names on the server of the lock that the options name; fails with usage where KEY cannot name one.
 base::Result<lock::Names> lock_names(const Options& options);
 
-/// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server may take to connect or to answer.
+/// The lock that the options name, and where it is kept.
+struct Place {
+  lock::Names names;
+  std::vector<redis::Address> servers;
+};
+
+/// Both of the above, for a verb that needs a KEY.
+base::Result<Place> place_of(const Options& options);
+
+/// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server may
+/// take to connect or to answer.
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
                                             base::Duration timeout, redis::Greet greet,
                                             local::OnDemand on_demand = local::OnDemand::start);
