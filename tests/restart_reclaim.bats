@@ -156,6 +156,19 @@ job_is_lost() {
   [ -e next ]
 }
 
+@test "with --grace also where the server restarts in the first milliseconds of the command" {
+  not_sanitized 'makes no job short'
+  own_server
+  local pid
+  pid=$(server_pid "own-$BATS_TEST_NUMBER")
+  background rlock run --grace 1ms -v "$key" -- sh -c "kill -KILL $pid; touch up; until [ -e go ]; do sleep 0.01; done; exit 5" 2>said
+  job=$!
+  until_true 10 is_gone "$pid"
+  own_server
+  until_true 10 grep -q 'reclaimed it' said
+  job_ends
+}
+
 @test "a run inside a script that called acquire reclaims for the script" {
   own_server
   eval "$(rlock acquire --export "$key")"

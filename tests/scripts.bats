@@ -17,11 +17,11 @@ script() {
     "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$@"
 }
 
-acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }"; }
+acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-0}"; }
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
-reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3:-before}" '7 host ann '; }
+reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann '; }
 run_id() { redis info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
@@ -188,8 +188,8 @@ is() {
   acquire e >>replies
   release e
   acquire f >>replies
-  grep -vx 1 replies | sort -cnu
-  [ "$(tail -1 replies)" = 9000000000000002 ]
+  grep -vxe 1 -e '' replies | sort -cnu
+  [ "$(grep . replies | tail -1)" = 9000000000000002 ]
 }
 
 @test "release releases, says who held, and leaves a tombstone of the token" {
@@ -493,6 +493,22 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 @test "reclaim of a lock that was deleted on a server that did not restart says that nobody holds it" {
   is "$(reclaim a 1234 "$(run_id)")" -1
   is_free
+}
+
+@test "reclaim before the first renewal goes by the fence, which is older than the server where that restarted" {
+  local now
+  is "$(reclaim a 1234 '')" 1 1234 "$(run_id)"
+  redis del "rlock:$key" "rlock:f:{rlock:$key}"
+  now=$(redis time | head -1)
+  is "$(reclaim a "${now}000000" '')" -1
+  is_free
+}
+
+@test "acquire says which run of the server it is only under a grace" {
+  local fence
+  fence=$(acquire a | line 2)
+  is "$(acquire a)" 1 "$fence"
+  is "$(acquire a 30000 '' s '7 host ann ' 1)" 1 "$fence" "$(run_id)"
 }
 
 @test "reclaim after somebody else held the lock says that it is lost" {

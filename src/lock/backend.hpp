@@ -29,6 +29,7 @@ struct Request {
 struct Grant {
   std::uint64_t fence = 0;
   base::Instant counts_from{};  ///< before the request was sent: the lease counts from here (R3 of tests/PROOFS.md)
+  std::string run_id = {};      ///< of the server's run, under a grace; else empty
 };
 
 /// Another holder has the lock.

@@ -149,7 +149,7 @@ Result<Reply> Protocol::run_while_moving(const ScriptCall& call, Wait wait) {
 }
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
-  if (first_of(reply, "ii") == 1) return Grant{fence_at(reply, 1), session_.sent_at()};
+  if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session_.sent_at(), reply.items[2].text};
   if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
     Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)};

@@ -103,6 +103,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
   if (const auto* grant = std::get_if<Grant>(&answer)) {
     // From here on this server keeps our lock: another server in its place would not know it.
     protocol_.session().pin();
+    renewed_ = Standing{Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id};
     unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
@@ -144,9 +145,9 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   return standing;
 }
 
-// Nobody holds the lock. Without a fence or a run of the server nothing could tell a restart from a deleted lock.
+// Nobody holds the lock. Without a fence nothing could tell whether somebody has held it meanwhile.
 Result<Standing> SingleServer::reclaim(const Request& request, Wait wait) {
-  if (renewed_->fence == 0 || renewed_->run_id.empty()) return Standing{};
+  if (renewed_->fence == 0) return Standing{};
   reclaims_ = true;
   return protocol_.reclaim(request, *renewed_, wait);
 }

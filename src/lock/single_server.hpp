@@ -54,7 +54,7 @@ class SingleServer : public Backend {
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
-  std::optional<Standing> renewed_;  ///< the last renewal that found us
+  std::optional<Standing> renewed_;  ///< the last renewal that found us, before the first one the grant
   bool reclaims_ = false;            ///< a reclaim was sent, and no renewal has found us since
   std::uint64_t watches_on_ = 0;     ///< the connection on which that was asked for; 0: none
   bool watch_broke_ = false;         ///< the last try to ask for it broke the connection

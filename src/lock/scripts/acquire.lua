@@ -10,7 +10,8 @@
 --                 a hand-off to this token is not stopped. '0': none
 -- ARGV[7] young   milliseconds for which it is kept at least, under a grace
 --
--- Returns {1, fence}                                      held
+-- Returns {1, fence, run}                                 held; run: the id of this run of the server under a grace, which
+--                                                         asks for it anyway; else ''
 --         {0, ticket, rank, pttl, known, record, kept}    not held
 --           ticket  0 when not queued; rank from 0 (-1 when not queued)
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end
@@ -21,6 +22,8 @@
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local grace, young = tonumber(ARGV[6]) or 0, tonumber(ARGV[7]) or 0
+
+local function run_id() return grace > 0 and of_server('run_id') or '' end
 
 local holder = holder_of_lock()
 
@@ -37,7 +40,7 @@ if holder == token then
     redis.call('HSET', info, token, pack(wake, now(), fence, who))
   end
   keep(info, ttl + QUEUE_MS)
-  return {1, fence}
+  return {1, fence, run_id()}
 end
 
 -- One call for the common case, in which neither key exists.
@@ -58,7 +61,7 @@ end
 if not holder and kept == 0 then
   local first, dead
   if has_queue then first, dead = first_waiter(token) end
-  if not first or first == token then return {1, grant(token, ttl, wake, who, dead)} end
+  if not first or first == token then return {1, grant(token, ttl, wake, who, dead), run_id()} end
   hand_off(first, dead)
   holder = first
 end

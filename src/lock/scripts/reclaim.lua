@@ -4,7 +4,8 @@
 -- ARGV[1] token
 -- ARGV[2] ttl     milliseconds
 -- ARGV[3] fence   of the lease, as the last renewal returned it
--- ARGV[4] run     id of the server's run, as the last renewal returned it
+-- ARGV[4] run     id of the server's run, as the last renewal returned it; '' before the first: then the fence, which is
+--                 a time of the server, has to be from a second before its start
 -- ARGV[5] who     free text for status
 --
 -- Returns as renew does: {1, fence, run}   it holds the lock
@@ -19,21 +20,21 @@ local token, ttl, fence, run, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local holder = holder_of_lock()
 if holder and holder ~= token then return {0} end
+local run_now = of_server('run_id') or ''
 
--- Whether nobody was given a fence since the server started: such a fence is not below the time of the start. One that
--- is came from an old snapshot.
-local function is_last()
+-- Whether the server is another than the one that knew the lock, and has given no fence since it started. A fence is not
+-- below the time when it was given; one from before the start came from an old snapshot.
+local function is_forgotten()
+  local uptime = tonumber(of_server('uptime_in_seconds') or '')
+  if run_now == '' or not uptime then return false end
+  local started = (math.floor(now() / 1000000) - uptime) * 1000000
+  if run == run_now or (run == '' and tonumber(fence) >= started) then return false end
   local last = redis.call('GET', fences)
-  if not last or last == fence then return true end
-  local started = math.floor(now() / 1000000) - (tonumber(of_server('uptime_in_seconds')) or 0)
-  return (tonumber(last) or MAX_FENCE) < math.min(started * 1000000, tonumber(fence))
+  return not last or last == fence or (tonumber(last) or MAX_FENCE) < math.min(started, tonumber(fence))
 end
 
-if split and (not holder or not is_here(info)) then return UNSTABLE end
-local run_now = of_server('run_id') or ''
 if not holder then
-  local is_forgotten = run_now ~= '' and run_now ~= run and is_last()
-  if not is_forgotten or redis.call('EXISTS', tombstone) == 1 then return {-1} end
+  if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return {-1} end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   redis.call('SET', lock, token, 'PX', ttl)
   keep_fence(tonumber(fence), FENCE_MS)
