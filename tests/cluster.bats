@@ -304,6 +304,10 @@ lives_for() {
   expect_error 78 'write redis+cluster://' rlock run --server "redis://127.0.0.1:$(other_master "rlock:$key")" "$key" true
 }
 
+@test "eight contenders while their slot is moved back and forth: no overlap, and everybody has a turn" {
+  python3 -B "$BATS_TEST_DIRNAME/faults/reshards.py" --seconds 6 --ttl 800 --befalls move
+}
+
 @test "a master is killed: waiters keep their places at its replica, and the run goes on" {
   local old
   start_holder -t 10s

@@ -51,6 +51,8 @@ step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4
   --busy "$(nproc)" --seed $((seed + 1))
 step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold \
   --tries 100 --jobs 2 --seed "$seed"
+step 'a Cluster that moves slots and hands over' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --seed "$seed"
+step 'a Cluster whose masters die' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --befalls move,kill --seed "$seed"
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
