@@ -16,6 +16,7 @@ setup_file() {
   export url ports
 }
 teardown_file() {
+  stop_servers
   kill -TERM "$(cat "$BATS_FILE_TMPDIR/topology")"
   until_true 10 is_gone "$(cat "$BATS_FILE_TMPDIR/topology")"
 }
@@ -291,6 +292,68 @@ lives_for() {
   [ "$output" = "$url" ]
   is_free
 }
+
+@test "a user with the least rights, under a password, on every node" {
+  local port
+  for port in $ports; do
+    # shellcheck disable=SC2046 # words
+    at "$port" acl setuser least reset '>p' $(cat "$BATS_TEST_DIRNAME/acl.conf") \
+      +cluster\|slots +asking +ssubscribe +spublish +pubsub\|shardnumsub
+    at "$port" acl log reset
+  done
+  export RLOCK_SERVER=redis+cluster://least:@${url#*//}
+  expect_error 77 WRONGPASS env REDISCLI_AUTH=wrong rlock run "$key" true
+  for port in $ports; do at "$port" acl log reset; done
+  export REDISCLI_AUTH=p
+  start_holder
+  start_waiters 2
+  [ "$(at "$(owner_of "rlock:$key")" pubsub shardchannels | grep -c "$key")" = 3 ]
+  [[ $(rlock status) == *"$key"*held* ]]
+  begin_move "rlock:$key"
+  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
+  touch go
+  finish
+  end_move
+  kept_order 2
+  for port in $ports; do
+    [ -z "$(at "$port" acl log)" ]
+  done
+}
+
+@test "every node is spoken to over TLS, and has to show its own address" {
+  local port name nodes=() tls ports=
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node \
+    -addext subjectAltName=IP:127.0.0.1 -keyout "$BATS_FILE_TMPDIR/tls.key" -out "$BATS_FILE_TMPDIR/tls.crt" 2>/dev/null
+  tls="--tls-cert-file $BATS_FILE_TMPDIR/tls.crt --tls-key-file $BATS_FILE_TMPDIR/tls.key --tls-ca-cert-file $BATS_FILE_TMPDIR/tls.crt"
+  for name in tls-1 tls-2 tls-3; do
+    port=$(node_port)
+    nodes+=("127.0.0.1:$port") ports=${ports:+$ports }$port
+    # shellcheck disable=SC2086 # words
+    start_server "$name" --tls-port "$port" --bind 127.0.0.1 $tls --tls-auth-clients no --tls-cluster yes \
+      --cluster-enabled yes --cluster-config-file "$name.conf" --cluster-node-timeout 1000
+  done
+  redis-cli --tls --cacert "$BATS_FILE_TMPDIR/tls.crt" --cluster create "${nodes[@]}" --cluster-yes >created
+  at() { redis-cli --tls --cacert "$BATS_FILE_TMPDIR/tls.crt" -p "$1" "${@:2}"; }
+  export RLOCK_SERVER="rediss+cluster://${nodes[0]}?cacert=$BATS_FILE_TMPDIR/tls.crt"
+  start_holder
+  start_waiters 2
+  begin_move "rlock:$key"
+  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
+  rlock status | grep "^$key *held"
+  touch go
+  finish
+  kept_order 2
+  # Told of by a name that their certificates do not have.
+  for port in $ports; do
+    at "$port" config set cluster-announce-hostname localhost
+    at "$port" config set cluster-preferred-endpoint-type hostname
+  done
+  for port in $ports; do until_true 10 eval '! at "$port" cluster slots | grep -x "?"'; done
+  expect_error 77 localhost rlock run "$key" true
+  stop_servers
+}
+# A free port with another one 10,000 above it.
+node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import topologies; print(topologies.free_port())' "$BATS_TEST_DIRNAME/faults"; }
 
 @test "a URL of the wrong kind is named" {
   start_server lone
