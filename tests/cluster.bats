@@ -181,7 +181,8 @@ lives_for() {
   expect_error 75 'is held by' rlock run -n "$key" true
   [[ $(rlock status "$key") == *held*waits*waits* ]]
   expect 0 rlock run -t 2s "{rlock:$key}other" -- echo ran
-  expect 0 rlock run -t 2s "{rlock:$key}other" -- echo ran
+  # What was written at the new one is what its replicas are waited for.
+  expect 0 rlock run --replicas 1 -t 2s "{rlock:$key}other" -- echo ran
   touch go
   finish
   kept_order 2
@@ -369,6 +370,17 @@ node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import to
 
 @test "eight contenders while their slot is moved back and forth: no overlap, and everybody has a turn" {
   python3 -B "$BATS_TEST_DIRNAME/faults/reshards.py" --seconds 6 --ttl 800 --befalls move
+}
+
+@test "a node that is silent costs its share of the time, not all of it" {
+  local silent silent_pid other
+  other=$(other_master "rlock:$key")
+  silent=$(at "$(owner_of "rlock:$key")" info replication | sed -n 's/^slave0:.*port=\([0-9]*\),.*/\1/p')
+  silent_pid=$(at "$silent" info server | tr -d '\r' | sed -n 's/^process_id://p')
+  kill -STOP "$silent_pid"
+  run rlock run --connect-timeout 900ms --server "redis+cluster://127.0.0.1:$silent,127.0.0.1:$other" "$key" true
+  kill -CONT "$silent_pid"
+  [ "$status" = 0 ]
 }
 
 @test "a master is killed: waiters keep their places at its replica, and the run goes on" {

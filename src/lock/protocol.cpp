@@ -115,7 +115,7 @@ base::Error Protocol::error_of(const Reply& reply) {
 // Sends the hash of the script, and the whole script after a NOSCRIPT. The whole script is sent until it was answered
 // once: a proxy may close the connection after each answer.
 Result<Reply> Protocol::run(const ScriptCall& call, Wait wait) {
-  is_moving_ = false;
+  is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
     const bool in_full = unknown_ == &call.script;
     const auto request = in_full ? call.in_full() : call.by_hash();
@@ -142,6 +142,7 @@ Result<Reply> Protocol::run_while_moving(const ScriptCall& call, Wait wait) {
   if (has_left(replies.front())) {
     const auto moving = std::ranges::all_of(replies, has_left) ? Moving::whole : Moving::split;
     auto answer = RLOCK_TRY(session_.ask(replies.front(), call.while_moving(moving), wait));
+    was_asked_ = answer.has_value();
     if (answer) replies.front() = std::move(*answer);
   }
   if (replies.front().is_error()) return std::unexpected(error_of(replies.front()));
@@ -175,7 +176,7 @@ Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int6
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
-  is_moving_ = false;
+  is_moving_ = was_asked_ = false;
   const auto young = RLOCK_TRY(young_for(request, wait));
   for (int redirections = 0;;) {
     // In this order: a waiter without a subscriber counts as dead.
@@ -222,6 +223,7 @@ Result<Standing> Protocol::renew(const Request& request, Wait wait) {
 }
 
 Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
+  is_moving_ = was_asked_ = false;
   const std::vector<Command> flight{speak_resp3, track_reads, renewal(request).by_hash()};
   for (int redirections = 0;;) {
     const auto replies = RLOCK_TRY(session_.flight(flight, wait));
@@ -247,13 +249,14 @@ Result<Standing> Protocol::reclaim(const Request& request, const Standing& last,
 }
 
 Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
-  const auto connection = session_.connection();
-  const auto left = session_.bounded(wait).until() - base::BootClock::now();
+  auto& session = was_asked_ ? session_.asked() : session_;
+  const auto connection = session.connection();
+  const auto left = session.bounded(wait).until() - base::BootClock::now();
   // The answer, too, has to come within the wait. Zero would be for ever.
   const auto limit = std::clamp(std::chrono::duration_cast<base::Duration>(left * 4 / 5), base::Duration(1),
                                 std::max(request.ttl / 3, base::Duration(1)));
   const Command command{"WAIT", std::to_string(request.replicas), std::to_string(limit.count())};
-  const auto replies = RLOCK_TRY(session_.flight({&command, 1}, wait));
+  const auto replies = RLOCK_TRY(session.flight({&command, 1}, wait));
   const auto& reply = replies.front();
   if (reply.error_code() == "NOPERM") {
     return fail(ErrorCode::refused, session_.name() + ": an ACL denies WAIT, which --replicas needs");
@@ -261,7 +264,7 @@ Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
   if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
   if (reply.kind != Reply::Kind::integer) return unexpected_reply();
   // Another connection has written nothing, and every replica has that.
-  if (session_.connection() != connection) return fail(ErrorCode::unreachable, session_.name() + " has moved");
+  if (session.connection() != connection) return fail(ErrorCode::unreachable, session_.name() + " has moved");
   return reply.integer;
 }
 

@@ -94,6 +94,7 @@ class Protocol {
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none
   const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
   bool is_moving_ = false;
+  bool was_asked_ = false;  ///< the last answer came from session_.asked()
 };
 
 }  // namespace rlock::lock

@@ -165,12 +165,16 @@ bool Session::follow(const Reply& reply) {
 
 Result<std::optional<Reply>> Session::ask(const Reply& reply, const Command& command, Wait wait) {
   const auto place = place_in(reply, "ASK");
-  auto locator = place ? locator_->other(*place) : nullptr;
-  if (!locator) return std::nullopt;
-  Session other(std::move(locator), greeting_, timeout_, Greet::first);
+  if (!place) return std::nullopt;
+  if (!asked_ || asked_at_ != *place) {
+    auto locator = locator_->other(*place);
+    if (!locator) return std::nullopt;
+    asked_ = std::make_unique<Session>(std::move(locator), greeting_, timeout_, Greet::first);
+    asked_at_ = *place;
+  }
   const std::vector<Command> flight{{"ASKING"}, command};
-  auto replies = other.flight(flight, wait);
-  sent_at_ = other.sent_at();
+  auto replies = asked_->flight(flight, wait);
+  sent_at_ = asked_->sent_at();
   if (!replies) return std::unexpected(std::move(replies).error());
   return std::move(replies->front().is_error() ? replies->front() : replies->back());
 }

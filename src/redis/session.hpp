@@ -51,9 +51,11 @@ class Session {
   /// Whether a reply was that another server has the key, and always will (MOVED), and the locator knows the way there:
   /// what was sent can be sent again, and goes to that one, over a new connection.
   bool follow(const Reply& reply);
-  /// What to send where the reply was that another server has this key, for this once (ASK): a flight of one command to
-  /// that server. sent_at() is then of this. Where the reply was another, or the locator does not know the way, nullopt.
+  /// What to do where the reply was that another server has this key, for this once (ASK): sends the command there.
+  /// sent_at() is then of this. Where the reply was another, or the locator does not know the way, nullopt.
   base::Result<std::optional<Reply>> ask(const Reply& reply, const Command& command, base::Wait wait);
+  /// That server, as long as the next ask() leads to no other.
+  Session& asked() { return *asked_; }
 
   /// What was pushed up to now. Call it when one of fds() is readable. Fails once with unreachable where the connection
   /// broke, or leads to a server that is not the one to ask any more.
@@ -100,6 +102,8 @@ class Session {
   bool is_greeted_ = false;  ///< on this connection
   std::uint64_t connections_ = 0;  ///< made so far
   std::vector<Reply> pushes_;
+  std::unique_ptr<Session> asked_;
+  std::string asked_at_;  ///< its HOST:PORT
   base::Instant sent_at_{};
 };
 
