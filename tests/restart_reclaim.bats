@@ -169,6 +169,19 @@ job_is_lost() {
   job_ends
 }
 
+@test "a job ends while the server is away, which comes back without the lock: it was not lost" {
+  own_server
+  start_job
+  kill_server
+  touch go
+  until_true 10 grep -q 'trying again' said
+  own_server
+  ended 5 "$job"
+  unset 'background_pids[0]'
+  run -1 grep lost said
+  is_free
+}
+
 @test "a run inside a script that called acquire reclaims for the script" {
   own_server
   eval "$(rlock acquire --export "$key")"

@@ -104,6 +104,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     // From here on this server keeps our lock: another server in its place would not know it.
     protocol_.session().pin();
     renewed_ = Standing{Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id};
+    renewed_on_ = protocol_.session().connection();
     unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
@@ -136,6 +137,7 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   if (standing && standing->holder == Standing::Holder::us) {
     session.pin();
     renewed_ = *standing;
+    renewed_on_ = session.connection();
     // The lease counts from here only where a failover would keep it: a replica that has not heard of the renewal lets
     // it end sooner.
     RLOCK_TRY(replicate(request, wait));
@@ -158,6 +160,12 @@ Result<Standing> SingleServer::check(const Request& request, Wait wait) {
 }
 
 Result<Released> SingleServer::release(const Request& request, Force force, Wait wait) {
+  // A server that restarted while the command ended may have forgotten the lock. If it can be reclaimed, nobody has had
+  // it since, and it was not lost.
+  if (renewed_ && protocol_.session().connection() != renewed_on_) {
+    const auto standing = protocol_.renew(request, wait);
+    if (standing && standing->holder == Standing::Holder::nobody) (void)reclaim(request, wait);
+  }
   const auto before = protocol_.session().sent_at();
   auto released = protocol_.release(request, force, wait);
   if (released && released->outcome != ReleaseOutcome::released && release_unanswered_) {

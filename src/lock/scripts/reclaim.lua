@@ -34,6 +34,7 @@ local function is_forgotten()
 end
 
 if not holder then
+  if split then return UNSTABLE end
   if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return {-1} end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   redis.call('SET', lock, token, 'PX', ttl)
