@@ -8,8 +8,8 @@
 # long, and a quarter of it again on a busy host; the rest has its own time.
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the
-# model.
+# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, the whole suite
+# under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM

@@ -47,6 +47,14 @@ void tell_of_endless(const std::vector<ListedLock>& sights) {
                  " no end: " + how_to_end(first->key));
 }
 
+// Where the answer does not come, there is nothing to warn of: the locks were shown.
+void tell_of_setup(lock::Backend& backend) {
+  base::PlainPoller plain;
+  const auto warnings = backend.warnings({base::BootClock::now() + backend.timeout(), plain});
+  if (!warnings) return;
+  for (const auto& warning : *warnings) base::log_note(warning);
+}
+
 }  // namespace
 
 // Holds no lock, so a signal may end it at any point.
@@ -73,6 +81,8 @@ int status(const Options& options) {
     base::log_error("cannot write to standard output");
     return base::exit_internal;
   }
+  // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
+  if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return base::exit_success;
   const bool held =
       std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.state != State::free; });

@@ -123,6 +123,9 @@ class Backend {
   /// reports as foreign and without a ttl.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 
+  /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().
+  virtual base::Result<std::vector<std::string>> warnings(base::Wait wait) = 0;
+
   /// How long a server may take to connect or to answer.
   virtual base::Duration timeout() const = 0;
   /// The server for messages; holds no password.

@@ -1,5 +1,7 @@
 #include "lock/cluster.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -49,6 +51,17 @@ Result<std::vector<Inspection>> Cluster::inspect(std::span<const std::string> wi
   }
   std::vector<Inspection> result;
   for (const auto& key : wire_keys) result.push_back(std::move(seen[key]));
+  return result;
+}
+
+Result<std::vector<std::string>> Cluster::warnings(Wait wait) {
+  if (listed_.empty()) return SingleServer::warnings(wait);
+  std::vector<std::string> result;
+  for (const auto& [master, here] : listed_) {
+    auto session = session_of(master);
+    auto found = RLOCK_TRY(redis::advice(session, wait));
+    std::ranges::move(found, std::back_inserter(result));
+  }
   return result;
 }
 

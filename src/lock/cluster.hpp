@@ -21,6 +21,7 @@ class Cluster final : public SingleServer {
                                                 base::Wait wait) override;
   /// Where a lock stands at two masters, since its slot is being moved, it is listed once.
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+  base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
 
  private:
   redis::Session session_of(const redis::Endpoint& master) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lock/protocol.hpp"
+#include "redis/advice.hpp"
 
 namespace rlock::lock {
 
@@ -25,6 +26,9 @@ class SingleServer : public Backend {
   }
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override {
     return protocol_.list(prefix, wait);
+  }
+  base::Result<std::vector<std::string>> warnings(base::Wait wait) override {
+    return redis::advice(protocol_.session(), wait);
   }
   base::Duration timeout() const override { return protocol_.session().timeout(); }
   const std::string& name() const override { return protocol_.session().name(); }

@@ -51,6 +51,7 @@ class FakeBackend final : public Backend {
   base::Result<std::vector<std::string>> list(const std::string&, base::Wait) override {
     return std::vector<std::string>{};
   }
+  base::Result<std::vector<std::string>> warnings(base::Wait) override { return std::vector<std::string>{}; }
   base::Duration timeout() const override { return base::Duration(200); }
   const std::string& name() const override { return name_; }
 
