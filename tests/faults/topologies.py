@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Servers on loopback, as rlock may find them: one, with Sentinels, a Cluster, several independent ones.
 
-    topologies.py single|sentinel|cluster|redlock DIRECTORY
+    topologies.py single|sentinel|cluster|redlock DIRECTORY [NAME=VALUE,...]
 
-starts one, prints `ready URL`, and ends it when its standard input is closed or at a TERM. For Python:
+starts one (the values are arguments of its class), prints `ready URL`, and ends it when its standard input is closed or at
+a TERM. Each line that comes there is Python, of which `field` is the topology; it is carried out, and `done` printed, or
+`failed` and why. For Python:
 
     with Sentinel(directory) as field:      # or Single, Cluster, Redlock; TOPOLOGIES has them by name
         field.url                           # what rlock is given
@@ -364,6 +366,15 @@ class Sentinel(Topology):
         until(lambda: all(self.agrees(watcher) for watcher in self.watchers) and self.in_step(self.master()),
               "agreement of the Sentinels", seconds)
 
+    def rejoin(self, seconds=60):
+        """settle() without what the Sentinels wait for: they tell a demoted master only after 10 s whom to follow."""
+        until(self.master, "a master", seconds)
+        host, port = self.master().address.split(":")
+        for server in self.servers:
+            if server is not self.master() and server.role() == "master":
+                server.redis("REPLICAOF", host, port)
+        self.settle(seconds)
+
     def agrees(self, watcher):
         with contextlib.suppress(OSError, ServerError):
             flags, replicas, others, port = watcher.master()
@@ -500,12 +511,18 @@ TOPOLOGIES = {"single": Single, "sentinel": Sentinel, "cluster": Cluster, "redlo
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in TOPOLOGIES:
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in TOPOLOGIES:
         sys.exit(__doc__)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with TOPOLOGIES[sys.argv[1]](sys.argv[2]) as topology:
+    options = eval(f"dict({sys.argv[3]})") if len(sys.argv) == 4 else {}
+    with TOPOLOGIES[sys.argv[1]](sys.argv[2], **options) as topology:
         print(f"ready {topology.url}", flush=True)
-        sys.stdin.read()
+        for line in sys.stdin:
+            try:
+                exec(line, {**globals(), "field": topology})
+                print("done", flush=True)
+            except Exception as error:
+                print(f"failed: {error!r}", flush=True)
 
 
 if __name__ == "__main__":
