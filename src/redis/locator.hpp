@@ -34,8 +34,8 @@ class Locator {
   virtual base::Result<void> connected(int) { return {}; }
   /// Whether the server is known to be elsewhere by now. Asked before each flight, so it has to be cheap.
   virtual bool has_moved() { return false; }
-  /// Called before each flight over a connection that stands, before has_moved(): time to ask anew, where what tells of
-  /// moves was lost. Not more than a part of the wait may be used.
+  /// Called before has_moved() for a connection that stands: time to ask anew, if what tells of moves was lost. May use
+  /// a part of the wait.
   virtual void keep_watch(base::Wait) {}
   /// Descriptors that become readable when has_moved() may have changed.
   virtual std::vector<int> watch_fds() const { return {}; }

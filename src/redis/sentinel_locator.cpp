@@ -1,7 +1,9 @@
 #include "redis/sentinel_locator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/log.hpp"
@@ -48,12 +50,17 @@ std::map<std::string, std::string> fields_of(const Reply& reply) {
   return fields;
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 bool is_unknown_master(const Reply& reply) {
   return reply.kind == Reply::Kind::nil || reply.text.starts_with("ERR No such master with that name");
 }
 
-// Since when a Sentinel has seen `master` as the master, or later. `reply` is of SENTINEL MASTER. In the midst of a failover
-// the Sentinel that leads it has the fields of the old master still, and names the new one already.
+// Since when a Sentinel has seen `master` as the master, or later. `reply` is of SENTINEL MASTER. During a failover the
+// Sentinel that leads it names the new master already, and has the fields of the old one still.
 base::Instant since_when(const Reply& reply, const Endpoint& master) {
   const auto now = BootClock::now();
   auto fields = fields_of(reply);
@@ -85,7 +92,7 @@ Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
   return Target{std::move(addresses), endpoint.host, address_.tls};
 }
 
-// An answer that may be followed by a better one (no answer at all, not now) counts less than one that says what is wrong.
+// Of those that fail, one that says what is wrong counts more than one that does not answer, or not now.
 Result<SentinelLocator::Master> SentinelLocator::ask_sentinels(Wait wait) {
   std::optional<base::Error> wrong;
   std::string silent;
@@ -173,20 +180,26 @@ bool SentinelLocator::has_moved() {
   if (!watch_) return has_moved_;
   const auto told = watch_->pushes();
   if (told) {
-    has_moved_ |= std::ranges::any_of(*told, [&](const Reply& message) { return tells_of_us(message); });
+    for (const auto& message : *told) {
+      const auto master = master_told_by(message);
+      has_moved_ |= master && *master != master_->endpoint;
+    }
   } else {
     watch_.reset();
   }
   return has_moved_;
 }
 
-// "switch-master: NAME HOST PORT HOST PORT"; "+promoted-slave: slave HOST:PORT HOST PORT @ NAME HOST PORT".
-bool SentinelLocator::tells_of_us(const Reply& message) const {
-  if (message.items.size() != 3 || message.items[0].text != "message") return false;
-  const auto& channel = message.items[1].text;
-  const auto& text = message.items[2].text;
-  if (channel == switched_channel) return text.starts_with(address_.master + " ");
-  return channel == promoted_channel && text.find(" @ " + address_.master + " ") != std::string::npos;
+// The new master, if a message is about ours. The Sentinel that leads a failover tells twice, a second or more apart:
+// "slave NAME HOST PORT @ MASTER OLD_HOST OLD_PORT" of the promoted one, "MASTER OLD_HOST OLD_PORT HOST PORT" at the end.
+std::optional<Endpoint> SentinelLocator::master_told_by(const Reply& message) const {
+  if (message.items.size() != 3 || message.items[0].text != "message") return std::nullopt;
+  const auto words = words_of(message.items[2].text);
+  const bool is_of_promotion = message.items[1].text == promoted_channel;
+  const std::size_t name_at = is_of_promotion ? 5 : 0;
+  const std::size_t host_at = is_of_promotion ? 2 : 3;
+  if (words.size() < (is_of_promotion ? 8 : 5) || words[name_at] != address_.master) return std::nullopt;
+  return endpoint_of(words[host_at], words[host_at + 1]);
 }
 
 Duration SentinelLocator::young_for(Duration grace) const {

@@ -10,11 +10,12 @@
 
 namespace rlock::redis {
 
-/// The master that Sentinels name. The first of them that answers is believed: the one that answered last is asked first,
-/// one that is dead, silent or does not know the master costs a share of the wait. They are asked anew for each connection.
+/// The master that Sentinels name. The first of them that answers is believed: the one that answered last is asked
+/// first; one that is dead, silent or does not know the master costs a share of the wait. They are asked anew for each
+/// connection.
 ///
-/// A replica can be promoted while the old master still takes writes, for 10 s and more (SENTINEL FAILOVER, a master that
-/// was frozen), and those writes are lost. So the connection to the Sentinel stays open, and it tells of a new master.
+/// A replica can be promoted while the old master still takes writes, which are lost, for 10 s and more (SENTINEL
+/// FAILOVER, a master that was frozen). So the connection to the Sentinel stays open, and it tells of a new master.
 class SentinelLocator final : public Locator {
  public:
   /// address: of kind sentinel.
@@ -38,15 +39,15 @@ class SentinelLocator final : public Locator {
   base::Result<Master> ask(const Endpoint& sentinel, base::Wait wait);
   Session session_with(const Endpoint& sentinel) const;
   std::string known(const Endpoint& sentinel, base::Wait wait) const;
-  bool tells_of_us(const Reply& message) const;
+  std::optional<Endpoint> master_told_by(const Reply& message) const;
 
   Address address_;
-  Greeting greeting_;                 ///< of the Sentinels
-  std::vector<Endpoint> sentinels_;   ///< in the order to ask them
+  Greeting greeting_;                ///< of the Sentinels
+  std::vector<Endpoint> sentinels_;  ///< in the order to ask them
   std::string name_;
-  std::optional<Master> master_;      ///< the last that was located
-  std::optional<Session> watch_;      ///< to the Sentinel that named it, which tells of a new one
-  base::Instant watch_again_{};       ///< where there is none
+  std::optional<Master> master_;  ///< the last that was located
+  std::optional<Session> watch_;  ///< to the Sentinel that named it, which tells of a new one
+  base::Instant watch_again_{};   ///< where there is none
   bool has_moved_ = false;
 };
 

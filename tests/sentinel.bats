@@ -1,0 +1,287 @@
+#!/usr/bin/env bats
+# redis+sentinel://: three Sentinels, a master and two replicas, any of which may be dead, silent, new or of old.
+
+load helper
+load topologies
+
+setup_file() {
+  export BATS_TEST_TIMEOUT=60
+  start_field sentinel down_after_ms=1000,failover_timeout_ms=2000
+}
+teardown_file() {
+  stop_servers
+  stop_field
+}
+teardown() {
+  # Shown where the test has failed.
+  cat said 2>/dev/null || true
+  end_jobs
+  [ ! -e hurt ] || well
+}
+
+# hurt PYTHON...: as field, and all is well again after the test.
+hurt() {
+  touch "$BATS_TEST_TMPDIR/hurt"
+  field "$@"
+}
+well() {
+  field 'for each in field.servers + field.watchers: each.resume() if each.process.poll() is None else each.start()'
+  field 'field.rejoin()'
+}
+
+port_of_master() { field 'print(field.master().port)'; }
+# redis COMMAND...: asks the master, as the Sentinels name it when `here` was called.
+here() { at=$(port_of_master); }
+redis() { redis-cli -p "$at" "$@"; }
+# The ports of the Sentinels.
+watchers() { grep -o '[0-9]*[,/]' <<<"${url#*//}" | tr -d ',/'; }
+# to HOST:PORT...: the URL of other Sentinels.
+to() {
+  local IFS=,
+  echo "redis+sentinel://$*/mymaster"
+}
+# dead_port: one where nobody listens.
+dead_port() { free_port; }
+
+# start_job [OPTION...]: a command that ends with 5 once there is a file go. What rlock says of it stands in said.
+start_job() {
+  background rlock run -v "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>>said
+  job=$!
+  until_true 10 test -e up
+}
+# It ends as it should.
+end_job() {
+  touch go
+  ended 5 "$job"
+  unset 'background_pids[0]'
+}
+# start_waiters: two, who write their names as they get the lock.
+start_waiters() {
+  background rlock run -v -w 1m "$key" -- sh -c 'echo first >>order' 2>>said
+  until_true 10 waiting 1
+  background rlock run -v -w 1m "$key" -- sh -c 'echo second >>order' 2>>said
+  until_true 10 waiting 2
+}
+in_order() {
+  finish
+  [ "$(cat order)" = $'first\nsecond' ]
+}
+token() { redis get "rlock:$key"; }
+# are_back: both waiters listen to the master that redis asks.
+are_back() { [ "$(redis pubsub channels "rlock:w:*$key}:*" | wc -l)" = 2 ] && waiting 2; }
+# is_renewed: the lease has begun anew since begin_anew.
+begin_anew() { redis pexpire "rlock:$key" 5000; }
+is_renewed() { [ "$(redis pttl "rlock:$key")" -gt 5000 ]; }
+
+@test "every verb finds the master" {
+  local token
+  here
+  token=$(rlock acquire "$key")
+  is_held
+  expect 75 rlock run -n "$key" -- true
+  expect 0 rlock renew "$key" "$token"
+  [[ $(rlock status "$key") == *held* ]]
+  [[ $(rlock status) == *"$key"*held* ]]
+  expect 0 rlock release "$key" "$token"
+  is_free
+  expect 5 rlock run "$key" -- sh -c 'exit 5'
+}
+
+@test "a run inside a run finds the lock, and a lock in another database is another" {
+  here
+  expect 0 rlock run "$key" -- rlock run -n "$key" -- true
+  expect 0 env RLOCK_SERVER="$url/3" rlock run "$key" -- rlock --server "$url" run -n "$key" -- true
+}
+
+@test "a Sentinel that is dead or silent is passed over" {
+  local deaf
+  deaf=$(free_port)
+  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$deaf" >deaf
+  until_true 10 grep -q ready deaf
+  RLOCK_SERVER=$(to "127.0.0.1:$(dead_port)" "127.0.0.1:$deaf" "127.0.0.1:$(watchers | head -n 1)") \
+    expect 0 rlock run --connect-timeout 3s "$key" -- true
+  # Each is slow, but there.
+  RLOCK_SERVER=$(to "127.0.0.1:$deaf") expect_error 69 'no Sentinel answers' rlock run -n --connect-timeout 1s "$key" -- true
+}
+
+@test "no Sentinel answers: 69, and the message names them" {
+  local one other
+  one=$(dead_port)
+  other=$(dead_port)
+  RLOCK_SERVER=$(to "127.0.0.1:$one" "127.0.0.1:$other") \
+    expect_error 69 "redis+sentinel://127.0.0.1:$one,127.0.0.1:$other/mymaster: no Sentinel answers" rlock run -n "$key" -- true
+}
+
+@test "a master that no Sentinel knows, and a server that is none: 78, and what to write" {
+  here
+  RLOCK_SERVER=${url%/*}/nobody expect_error 78 'knows no master of that name; it knows mymaster' rlock run "$key" -- true
+  RLOCK_SERVER=$(to "127.0.0.1:$at") expect_error 78 'it is not a Sentinel' rlock run "$key" -- true
+  # One that is another's does no harm beside one that is right.
+  RLOCK_SERVER=$(to "127.0.0.1:$at" "127.0.0.1:$(watchers | head -n 1)") expect 0 rlock run "$key" -- true
+}
+
+# lone NAME [SENTINEL LINE...]: a server with the password `master`, and a Sentinel alone that calls it mymaster.
+lone() {
+  local name=$1
+  shift
+  lone_server=$(free_port) lone_sentinel=$(free_port)
+  start_server "$name" --port "$lone_server" --requirepass master --user me on '>mine' '~*' '&*' +@all
+  printf '%s\n' "port $lone_sentinel" "dir $PWD" "$@" "sentinel monitor mymaster ${lone_host:-127.0.0.1} $lone_server 1" \
+    "sentinel auth-pass mymaster master" >"$name.conf"
+  redis-server "$name.conf" --sentinel >"$name.sentinel" 2>&1 3>&- &
+  disown $!
+  echo $! >"$BATS_FILE_TMPDIR/$name.sentinel.pid"
+  until_true 10 redis-cli -p "$lone_sentinel" ping
+}
+
+@test "Sentinels with a password: their own, or that of the servers" {
+  lone own "requirepass own"
+  echo own >password
+  echo wrong >wrong
+  export REDISCLI_AUTH=master RLOCK_SERVER
+  RLOCK_SERVER="$(to "127.0.0.1:$lone_sentinel")?sentinel_password_file=$PWD/password"
+  expect 0 rlock run "$key" -- true
+  RLOCK_SERVER="$(to "127.0.0.1:$lone_sentinel")?sentinel_password_file=$PWD/wrong"
+  expect_error 77 'user or password is wrong' rlock run "$key" -- true
+  RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
+  expect_error 77 'user or password is wrong' rlock run "$key" -- true
+  lone same "requirepass master"
+  RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
+  expect 0 rlock run "$key" -- true
+  unset REDISCLI_AUTH
+  expect_error 77 'wants a password' rlock run "$key" -- true
+}
+
+@test "a user of the servers need not be one of the Sentinels" {
+  lone users
+  RLOCK_SERVER=redis+sentinel://me:mine@127.0.0.1:$lone_sentinel/mymaster expect 0 rlock run "$key" -- true
+  RLOCK_SERVER=redis+sentinel://me:not@127.0.0.1:$lone_sentinel/mymaster \
+    expect_error 77 'user or password is wrong' rlock run "$key" -- true
+}
+
+@test "a Sentinel that names hosts by name" {
+  lone_host=localhost lone names 'sentinel resolve-hostnames yes' 'sentinel announce-hostnames yes'
+  [ "$(redis-cli -p "$lone_sentinel" sentinel get-master-addr-by-name mymaster | head -n 1)" = localhost ]
+  REDISCLI_AUTH=master RLOCK_SERVER=$(to "localhost:$lone_sentinel") expect 0 rlock run "$key" -- true
+}
+
+@test "IPv6, of the Sentinel and of the master" {
+  [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6 || skip 'needs IPv6 on the loopback'
+  lone_host=::1 lone six
+  REDISCLI_AUTH=master RLOCK_SERVER=$(to "[::1]:$lone_sentinel") expect 0 rlock run "$key" -- true
+}
+
+# old_sentinel PORT: a Sentinel that goes on naming this one as the master; its own port in $old.
+old_sentinel() {
+  old=$(free_port)
+  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+    --reply "hex:$(printf '*2\r\n$9\r\n127.0.0.1\r\n$5\r\n%s\r\n' "$1" | od -An -v -tx1 | tr -d ' \n')" \
+    --reply 'text:-ERR unknown' >old
+  until_true 10 grep -q ready old
+}
+
+@test "a replica that a Sentinel still names: the others are asked, and alone it is 69" {
+  local replica
+  here
+  replica=$(field 'print(next(s.port for s in field.servers if s.role() == "slave"))')
+  old_sentinel "$replica"
+  RLOCK_SERVER=$(to "127.0.0.1:$old") expect_error 69 'it is a replica' rlock run -n "$key" -- true
+  RLOCK_SERVER=$(to "127.0.0.1:$old") expect_error 69 'it is a replica' rlock status --connect-timeout 1s "$key"
+  RLOCK_SERVER=$(to "127.0.0.1:$old" "127.0.0.1:$(watchers | head -n 1)") expect 0 rlock run "$key" -- true
+}
+
+@test "the master is killed: the holder renews on the new one, and waiters come back in order" {
+  local before
+  here
+  before=$at
+  start_job -t 9s
+  start_waiters
+  hurt 'field.master().kill()'
+  field 'until(lambda: (field.master() or field.servers[0]).role() == "master", "a new master")'
+  here
+  [ "$at" != "$before" ]
+  until_true 20 are_back
+  begin_anew
+  until_true 10 is_renewed
+  end_job
+  in_order
+}
+
+@test "SENTINEL FAILOVER: holder and waiters leave the old master at once, though it still answers as one" {
+  local before
+  here
+  before=$at
+  start_job -t 60s
+  start_waiters
+  begin_anew
+  hurt 'field.failover()'
+  here
+  [ "$at" != "$before" ]
+  # Long before the next renewal and before the old master is told (10 s).
+  until_true 5 are_back
+  until_true 5 is_renewed
+  [ "$(redis-cli -p "$before" role | head -n 1)" = master ]
+  end_job
+  in_order
+}
+
+@test "the master freezes: the holder goes on with the new one, and with it when the old one wakes" {
+  local before
+  here
+  before=$at
+  start_job -t 9s
+  start_waiters
+  hurt 'field.master().stop()'
+  field 'until(lambda: any(w.master()[3] != '"$before"' for w in field.watchers), "a new master")'
+  here
+  until_true 20 are_back
+  field '[s.resume() for s in field.servers]'
+  begin_anew
+  until_true 10 is_renewed
+  end_job
+  in_order
+}
+
+@test "no master at all: the command is dead before its lease ends, and the status is 79" {
+  here
+  write_job
+  background rlock run -t 2s -k 100ms "$key" -- ./job 2>said
+  job=$!
+  until_true 10 job_runs
+  local ends
+  hurt '[s.stop() for s in field.servers]'
+  ends=$(awk "BEGIN { print $(uptime_now) + 2 }")
+  ended 79 "$job"
+  unset 'background_pids[0]'
+  job_is_dead
+  holds "$(last_beat) < $ends"
+}
+
+@test "all Sentinels are gone: the holder goes on with its master" {
+  here
+  start_job -t 9s
+  hurt '[w.kill() for w in field.watchers]'
+  begin_anew
+  until_true 10 is_renewed
+  end_job
+  is_free
+}
+
+@test "rlock is killed after a failover: its guard gives the lock back on the new master" {
+  here
+  start_job -t 60s
+  until_true 10 guard_of "$job"
+  hurt 'field.failover()'
+  here
+  is_held
+  kill -KILL "$job"
+  until_true 10 is_free
+}
+
+@test "--grace counts from the promotion: nobody new gets a free lock for so long" {
+  here
+  hurt 'field.failover()'
+  expect_error 69 'its holders may come back' rlock run -n --grace 1h "$key" -- true
+  expect 0 rlock run -n "$key" -- true
+  expect 0 rlock run -w 30s --grace 1s "$key" -- true
+}
