@@ -51,6 +51,19 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
   [ "$(paste -sd ' ' order)" = 'first second third' ]
 }
 
+@test "a waiter of another release is served on its sharded channel" {
+  background rlock run "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 test -e held
+  background redis-cli -s "$sock" ssubscribe "rlock:w:{rlock:$key}:nextone" >heard
+  local listener=$!
+  until_true 10 eval '[ "$(redis pubsub shardnumsub "rlock:w:{rlock:$key}:nextone" | tail -n 1)" = 1 ]'
+  next acquire nextone nextone 60000 0 c '7 host ann ' >/dev/null
+  touch go
+  until_true 10 grep -qx g heard
+  until_true 10 held_by nextone
+  kill "$listener"
+}
+
 @test "a waiter of another release that is dead does not keep the lock" {
   background rlock run "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done'
   until_true 10 test -e held

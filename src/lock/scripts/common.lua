@@ -159,7 +159,9 @@ end
 
 local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
 
+-- wake: nil where the record is of another version.
 local function publish(channel, wake, message)
+  if not wake then redis.pcall('SPUBLISH', channel, message) end
   return redis.pcall(wake == 'c' and 'SPUBLISH' or 'PUBLISH', channel, message)
 end
 
@@ -189,8 +191,11 @@ end
 local function alive(token, wake, seen)
   if wake == 'p' then return not silent(seen, SILENT_POLL_US) end
   if not moving then
-    local reply = redis.pcall('PUBSUB', wake == 'c' and 'SHARDNUMSUB' or 'NUMSUB', channel_of(token))
-    if not reply.err and reply[2] == 0 then return false end
+    local channel = channel_of(token)
+    local reply = redis.pcall('PUBSUB', wake == 'c' and 'SHARDNUMSUB' or 'NUMSUB', channel)
+    local is_alone = not reply.err and reply[2] == 0
+    if is_alone and not wake then is_alone = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] ~= 1 end
+    if is_alone then return false end
   end
   return not seen or not silent(seen, SILENT_US)
 end
