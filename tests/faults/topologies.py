@@ -258,6 +258,8 @@ class Proxy:
 class Topology:
     """`servers`, `watchers` (Sentinels) and `url` are there when it is constructed, and all of it is well. close() ends it."""
 
+    has_replicas = False  # whether another server can take over from one that owns a key
+
     def __init__(self, directory):
         self.directory, self.servers, self.watchers, self.url = directory, [], [], ""
         try:
@@ -296,17 +298,19 @@ class Topology:
 class Single(Topology):
     """One server."""
 
-    def __init__(self, directory, proxied=False, **how):
-        self.how = {"proxied": proxied, **how}
+    def __init__(self, directory, port=None, **how):
+        """`port`: 0 for a Unix socket alone."""
+        self.port, self.how = free_port() if port is None else port, how
         super().__init__(directory)
 
     def build(self):
-        server = self.add(port=free_port(), **self.how)
-        self.url = server.url
+        self.url = self.add(port=self.port, **self.how).url
 
 
 class Sentinel(Topology):
     """A master, its replicas, and the Sentinels that watch them. `options` are of each server."""
+
+    has_replicas = True
 
     def __init__(self, directory, *options, replicas=2, sentinels=3, down_after_ms=1000, failover_timeout_ms=3000, **how):
         self.options, self.replicas, self.sentinels, self.how = options, replicas, sentinels, how
@@ -385,6 +389,8 @@ class Sentinel(Topology):
 
 class Cluster(Topology):
     """Masters with `replicas` each; the slots are spread evenly. `options` are of each node."""
+
+    has_replicas = True
 
     def __init__(self, directory, *options, masters=3, replicas=1, node_timeout_ms=1000, **how):
         self.options = [*options, "--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms),

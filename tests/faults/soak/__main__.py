@@ -29,14 +29,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.dirname(os.path.dirname(HERE))]
 import releases  # noqa: E402
 import waiters  # noqa: E402
-from contest import WEATHERS, Contest  # noqa: E402
+from contest import Contest  # noqa: E402
 from judge import Judgement  # noqa: E402
 from report import Report  # noqa: E402
 from stage import neighbours  # noqa: E402
+from topologies import TOPOLOGIES  # noqa: E402
 from trials import SHAPES, STRIKES  # noqa: E402
+from weather import WEATHERS  # noqa: E402
 
 LANES = {"queue": waiters.Lane, "release": releases.Lane}
-EVENTS = sorted({event for events in WEATHERS.values() for event in events})
+EVENTS = sorted({event for weathers in WEATHERS.values() for events in weathers.values() for event in events})
 
 
 def one_of(all_of_them):
@@ -56,7 +58,11 @@ def parse_options():
     add("--faults", type=int, default=0, help="end when so many met something")
     add("--seed", type=int, default=1)
     add("--only", type=one_of(["contest", *LANES]), default=["contest", *LANES], help="these alone, comma list")
-    add("--weathers", type=one_of(WEATHERS), default=list(WEATHERS), help="of the rounds, in turn")
+    add("--topology", choices=list(TOPOLOGIES), default="single", help="of the contenders' servers")
+    add("--set", action="append", default=[], metavar="LINE", help="a line more in the configuration of the contenders; with "
+        "one of grace or replicas no overlap is forgiven")
+    add("--weathers", type=one_of({weather for weathers in WEATHERS.values() for weather in weathers}),
+        help="of the rounds, in turn; all that the topology has")
     add("--round", type=float, default=20, help="seconds of a round")
     add("--contests", metavar="SEED:WEATHER", help="play this one round")
     add("--replay", metavar="LANE:SEED", help="play this one scene")
@@ -79,7 +85,11 @@ def parse_options():
     add("--busy", type=int, default=0, help="so many busy loops beside")
     add("--keep", help="work in this directory and leave it")
     add("--show", type=int, default=3, help="findings of each kind to print")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.weathers = options.weathers or list(WEATHERS[options.topology])
+    if options.topology != "single":
+        options.only = [each for each in options.only if each == "contest"]  # the scenes are of one server
+    return options
 
 
 class Soak:

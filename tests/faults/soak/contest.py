@@ -1,53 +1,55 @@
 """Contenders for one lock, under faults of the processes, and as the weather is, of the server or the network."""
 
+import contextlib
 import json
 import os
 import random
 import threading
 import time
+from collections import Counter
 
 import trials
+from resp import ServerError
 from stage import Notes, boottime_ns
-from topologies import Server, free_port
 from watch import Watch
+from weather import WEATHERS, Owners, Weather, build
 
 KEY = "soak"
-# What befalls the contenders besides strikes at their processes.
-WEATHERS = {"calm": (), "server": ("stop", "restart", "load", "busy", "full"), "network": ("proxy", "stop"),
-            "amnesia": ("restart", "flush")}
 NO_GUARD_MS = 30  # a job is not promised to be guarded in its first 10 ms; it takes a little until its worker says so
 
 
 class Contest:
-    """One round. `server`, `proxy` and `watch` are there from its construction; close() ends what is left."""
+    """One round. `field` (the servers) and `watch` are there from its construction; close() ends what is left."""
 
     def __init__(self, directory, rlock, seed, weather, options):
         self.directory, self.rlock, self.seed, self.weather, self.options = directory, rlock, seed, weather, options
         os.makedirs(directory + "/beats")
         open(directory + "/log", "a").close()
         self.notes = Notes(directory + "/notes")
-        rng = random.Random(f"{seed}/stage")
-        secured, tcp = (rng.random() < 0.5 and not options.plain for _ in range(2))
-        self.server = Server(directory + "/server", aof=weather in ("calm", "server"),
-                             password="hunter2" if secured else None, database=3 if secured else 0,
-                             port=free_port() if tcp else 0, proxied=True)
-        if self.server.aof:
-            self.server.fill()
-        self.proxy = self.server.proxy
+        self.wire_key = "rlock:" + KEY
+        self.topology = options.topology
+        self.field = build(options.topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
-            file.write(f'server = "{self.server.url}"\n')
-            if secured:
+            file.write(f'server = "{self.field.url}"\n' + "".join(line + "\n" for line in options.set))
+            if self.field.servers[0].password:
                 file.write(f'password-file = "{directory}/password"\n')
                 with open(directory + "/password", "w") as password:
-                    password.write("hunter2\n")
-        self.notes(f"round seed={seed} weather={weather} url={self.server.url}")
-        self.watch = Watch(self.server, KEY, options.poll)
+                    password.write(self.field.servers[0].password + "\n")
+        self.notes(f"round seed={seed} weather={weather} url={self.field.url}")
+        self.weather_maker = Weather(self, [kind for kind in WEATHERS[self.topology][weather]
+                                            if kind != "proxy" and kind in options.events])
+        # What the servers suffered (kind, from, to), and when memory was lost (from, to).
+        self.befell, self.wiped = self.weather_maker.befell, self.weather_maker.wiped
+        self.owners = None
+        if self.field.has_replicas:
+            self.owners = Owners(self.field, self.wire_key, [] if weather == "reshard" else self.wiped)
+        self.watch = Watch(lambda: (self.owners or self.field).servers, self.wire_key, options.poll,
+                           len(self.field.servers) if self.topology == "redlock" else 1)
         self.stop, self.over = threading.Event(), threading.Event()
         self.lock = threading.Lock()
         self.runs, self.by_name = [], {}
-        self.befell = []    # (kind, from, to): what the server suffered
-        self.wiped = []     # when its memory was lost
+        self.forgiven = []  # what a server that forgot explains
         self.findings = []  # (kind, run or None, time, text)
 
     def find(self, kind, run, when, text):
@@ -143,74 +145,91 @@ class Contest:
                         run.commands.append(int(words["pid"]))
                         run.runs.set()
 
-    def hurt_server(self):
-        rng = random.Random(f"{self.seed}/server")
-        kinds = [kind for kind in WEATHERS[self.weather] if kind != "proxy" and kind in self.options.events]
-        while kinds and not self.stop.wait(rng.uniform(0.3, 2) * self.options.server_every / 1000):
-            kind = rng.choice(kinds)
-            seconds = rng.uniform(0.005, rng.choice((0.1, 1, 3)))
-            start = self.notes(f"server {kind} {seconds:.3f}")
-            if kind == "flush":
-                with self.server.connect() as redis:
-                    redis("FLUSHALL")
-            else:
-                {"stop": self.server.stop_for, "restart": self.server.restart, "load": self.server.load,
-                 "busy": self.server.busy, "full": self.server.full}[kind](seconds)
-            end = self.notes("server well")
-            self.befell.append((kind, start, end))
-            if kind == "flush" or kind == "restart" and not self.server.aof:
-                self.wiped.append(end)
+    def hurt_servers(self):
+        try:
+            self.weather_maker.run(self.stop, self.options.server_every)
+        except (OSError, RuntimeError) as error:
+            self.find("wrong", None, boottime_ns(), f"the servers did not get well: {error}")
+
+    def proxies(self):
+        return [server.proxy for server in self.field.servers]
 
     def play(self, seconds):
         """Lets them contend for so long, then waits until all have ended."""
         begun = time.monotonic()
         self.watch.start()
+        if self.owners:
+            self.owners.start()
         contenders = [threading.Thread(target=self.contend, args=(index,), daemon=True)
                       for index in range(self.options.contenders)]
-        others = [threading.Thread(target=self.hurt_server, daemon=True)]
+        others = [threading.Thread(target=self.hurt_servers, daemon=True)]
         follower = threading.Thread(target=self.follow_log, daemon=True)
         follower.start()
-        if "proxy" in WEATHERS[self.weather]:
+        if "proxy" in WEATHERS[self.topology][self.weather]:
             kinds = f" kinds={self.options.kinds}" if self.options.kinds else ""
-            self.proxy.control(f"random seed={self.seed.replace('.', '')} every={self.options.every} prob=0.5 ttl=2000{kinds}")
+            # Of independent servers a minority.
+            count = (len(self.field.servers) - 1) // 2 if self.topology == "redlock" else len(self.field.servers)
+            for number, proxy in enumerate(self.proxies()[:count]):
+                proxy.control(f"random seed={self.seed.replace('.', '')}{number or ''} every={self.options.every} prob=0.5 "
+                              f"ttl=2000{kinds}")
         for thread in contenders + others:
             thread.start()
         while time.monotonic() - begun < seconds and any(thread.is_alive() for thread in contenders):
             time.sleep(0.1)
         self.stop.set()
-        self.proxy.control("random off")
-        self.proxy.control("clear")
+        for proxy in self.proxies():
+            proxy.control("random off")
+            proxy.control("clear")
         for thread in contenders + others:
             thread.join(self.options.wait / 1000 + 120)
             if thread.is_alive():
                 self.find("wrong", None, boottime_ns(), "a contender never came back")
         self.leaks()
-        self.hits = self.proxy.hits()
-        self.scripts = json.loads(self.proxy.control("tokens"))
+        self.hits = sum((Counter(proxy.hits()) for proxy in self.proxies()), Counter())
+        self.scripts = sum((Counter(json.loads(proxy.control("tokens"))) for proxy in self.proxies()), Counter())
         self.watch.end()
+        if self.owners:
+            self.owners.over.set()
+            self.owners.join(20)
         self.over.set()
         follower.join(10)
 
     def leaks(self):
         """When all have ended, the lock is free at the latest when its lease ends, and nothing else stays for good."""
-        with self.server.connect() as redis:
-            # What nobody is left to give back ends with its lease.
-            lease_s = max(redis("PTTL", self.watch.key), 0) / 1000
-            patience = lease_s if any(unguarded(run) for run in self.runs) else min(lease_s, 2)
-            deadline = time.monotonic() + patience + 1
-            while time.monotonic() < deadline and (redis("EXISTS", self.watch.key) or trials.left_over(self.directory)):
-                time.sleep(0.05)
-            if redis("EXISTS", self.watch.key):
-                self.find("leaked", None, boottime_ns(), f"the lock is still held, PTTL "
-                          f"{redis('PTTL', self.watch.key)}, by {redis('GET', self.watch.key)}")
-            for key in redis("KEYS", "*"):
-                if redis("PTTL", key) == -1 and not key.startswith("filler:"):
+        # What nobody is left to give back, or could not be given back to a server that was away, ends with its lease.
+        lease_s = max([*(server.redis("PTTL", self.wire_key) for server in self.servers()), 0]) / 1000
+        away = self.topology != "single" and bool(self.befell or self.proxies_hit())
+        patience = lease_s if away or any(unguarded(run) for run in self.runs) else min(lease_s, 2)
+        deadline = time.monotonic() + patience + 1
+        while time.monotonic() < deadline and (self.holders() or trials.left_over(self.directory)):
+            time.sleep(0.05)
+        for server, holder in self.holders():
+            self.find("leaked", None, boottime_ns(), f"the lock is still held, PTTL "
+                      f"{server.redis('PTTL', self.wire_key)}, by {holder}")
+        for server in self.servers():
+            for key in server.redis("KEYS", "*"):
+                if server.redis("PTTL", key) == -1 and not key.startswith("filler:"):
                     self.find("leaked", None, boottime_ns(), f"key {key} without expiry")
-            for line in redis("INFO", "keyspace").splitlines():
-                if line.startswith("db") and not line.startswith(f"db{self.server.database}:"):
+            for line in server.redis("INFO", "keyspace").splitlines():
+                if line.startswith("db") and not line.startswith(f"db{server.database}:"):
                     self.find("leaked", None, boottime_ns(), f"keys in another database: {line}")
         for pid, shown in trials.left_over(self.directory):
             self.find("leaked", None, boottime_ns(), f"process {pid} left over: {shown}")
+
+    def servers(self):
+        """Those that have the lock's key."""
+        return self.field.servers_of(self.wire_key)
+
+    def holders(self):
+        found = []
+        for server in self.servers():
+            with contextlib.suppress(OSError, ServerError):  # it has just been moved
+                holder = server.redis("GET", self.wire_key)
+                found += [(server, holder)] if holder else []
+        return found
+
+    def proxies_hit(self):
+        return any(proxy.hits() for proxy in self.proxies())
 
     def close(self):
         self.stop.set()
@@ -221,7 +240,9 @@ class Contest:
                 os.kill(pid, 9)
             except ProcessLookupError:
                 pass
-        self.server.close()
+        if self.owners:
+            self.owners.over.set()
+        self.field.close()
 
 
 def unguarded(run):

@@ -15,8 +15,9 @@
     leaked     keys left for good, or the lock still held, when all had ended; processes left over; another database
 
 Every instant used against rlock is a sure bound: a death is put at the last heartbeat, a loss at the arrival of the
-reply that showed it. A server that lost its memory promises nothing about the locks it held: whom it forgot is judged by
-the end of the lease last seen alone.
+reply that showed it. A server that lost its memory, or was replaced by another, promises nothing about the locks it held:
+whom it forgot is judged by the end of the lease last seen alone, and the overlaps that come of it are counted apart, as
+forgiven, unless the contenders ask for --grace or --replicas. A stall is looked for where the servers are well.
 """
 
 import bisect
@@ -36,6 +37,7 @@ class Judgement:
     def __init__(self, contest):
         self.contest, self.find = contest, contest.find
         self.margins_ms, self.deaths_ms, self.unsure = [], [], []
+        self.forgives = not any(line.startswith(("grace", "replicas")) for line in contest.options.set)
         with open(contest.directory + "/log") as log:
             lines = log.readlines()
         self.commands, broken = checker.read_log(lines, contest.directory + "/beats")
@@ -54,25 +56,37 @@ class Judgement:
                 self.find("wrong", run, run.ended, why)
         self.histories()
         self.storms()
-        self.idle_ms = stalls.judge(contest, self.of_run) if contest.weather != "network" else []
+        self.idle_ms = []
+        if contest.weather == "calm" or contest.topology == "single" and contest.weather != "network":
+            self.idle_ms = stalls.judge(contest, self.of_run)
 
     def run_of(self, command):
         return self.contest.by_name[command.id.partition(":")[0]]
 
     def forgotten(self, start, end):
-        return any(start <= when <= end for when in self.contest.wiped)
+        """The times between these at which memory was lost."""
+        return [(since, until) for since, until in self.contest.wiped if since <= end and until >= start]
 
     def together(self, commands):
         for a, b, ns in checker.overlaps(commands):
-            if self.forgotten(a.start, b.start) and a.last() <= (self.contest.watch.lease_end(a.token) or 0):
+            forgotten = self.forgotten(a.start, b.start)
+            if forgotten and self.forgives and a.last() <= self.lease_end(a, forgotten):
+                self.contest.forgiven.append(f"{b.id} beside {a.id}")
                 continue
             self.find("overlap", self.run_of(a), b.start,
                       f"{b.id} started {ns / 1e6:.1f} ms before {a.id} was last alive ({self.run_of(a).fate()})")
         for a, b in checker.fence_regressions(commands):
             self.find("overlap", self.run_of(b), b.start, f"fence {b.fence} of {b.id} after {a.fence} of {a.id}")
         for a, b in checker.lost_updates(commands):
-            if not self.forgotten(a.start, b.start):
+            if not (self.forgives and self.forgotten(a.start, b.start)):
                 self.find("overlap", self.run_of(b), b.start, f"{a.id} and {b.id} both wrote {b.wrote}")
+
+    def lease_end(self, command, forgotten):
+        """When its lease may have ended at the latest, of which a server that was replaced may alone have known."""
+        seen = self.contest.watch.lease_end(command.token) or 0
+        if not self.contest.owners:
+            return seen
+        return max([seen, *(until + self.run_of(command).ttl_ms * 1_000_000 for _, until in forgotten)])
 
     def death(self, command, run):
         last = command.last()
@@ -115,7 +129,9 @@ class Judgement:
             starts.setdefault(command.token, command.start)
         for kind, found in zip(("revived", "shortened"), self.contest.watch.histories(starts)):
             for when, text in found:
-                self.find(kind, None, when, text)
+                # A holder takes its lock back from a server that forgot it; of several servers one may do so at any time.
+                if not self.forgotten(when - 60 * 10**9, when) and self.contest.topology != "redlock":
+                    self.find(kind, None, when, text)
 
     def storms(self):
         """Three renewals a lease, a heartbeat a second, and twice as many for retries; a storm has hundreds a second."""
@@ -123,7 +139,8 @@ class Judgement:
             seconds = (run.ended - run.begun) / 1e9
             bound = 100 + 8 * seconds + 12 * 1000 * seconds / run.ttl_ms
             for token in {command.token for command in self.of_run.get(run.name, [])}:
-                count = self.contest.scripts.get(token, 0)
+                count = self.contest.scripts.get(token, 0) / (len(self.contest.field.servers)
+                                                              if self.contest.topology == "redlock" else 1)
                 if count > bound:
                     self.find("storm", run, run.ended, f"{count} commands in {seconds:.1f} s ({run.fate()})")
 
@@ -133,7 +150,8 @@ class Judgement:
         """(ms relative to it, text) of what was near."""
         contest, around = self.contest, 4_000_000_000
         lines = contest.watch.around(when - around, when + around // 4)
-        for path, who in ((contest.proxy.log, "proxy "), (contest.directory + "/notes", "")):
+        logs = [(proxy.log, f"proxy {number} ") for number, proxy in enumerate(contest.proxies())]
+        for path, who in (*logs, (contest.directory + "/notes", "")):
             with open(path) as log:
                 for line in log:
                     at, _, text = line.strip().partition(" ")
@@ -154,8 +172,11 @@ def faults_met(contest, run):
     """The kinds of faults that a run can have met."""
     met = {kind for kind, start, end in contest.befell if start < run.ended and end > run.begun}
     if contest.hits:
-        with open(contest.proxy.log) as log:
-            hits = sorted((int(at), rest[0]) for at, what, *rest in map(str.split, log) if what == "hit")
+        hits = []
+        for proxy in contest.proxies():
+            with open(proxy.log) as log:
+                hits += [(int(at), rest[0]) for at, what, *rest in map(str.split, log) if what == "hit"]
+        hits.sort()
         first = bisect.bisect_left(hits, (run.begun, ""))
         met |= {kind for _, kind in hits[first:bisect.bisect(hits, (run.ended, "~"))]}
     return met | ({run.strike} if run.struck else set())

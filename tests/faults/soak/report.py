@@ -12,7 +12,7 @@ class Report:
         self.met, self.runs, self.found = Counter(), Counter(), Counter()
         self.scenes, self.scene_wrongs = Counter(), Counter()
         self.margins, self.deaths, self.idle, self.waits = [], [], [], {}
-        self.unsure, self.commands, self.findings = 0, 0, 0
+        self.unsure, self.commands, self.findings, self.forgiven = 0, 0, 0, 0
 
     def contest(self, contest, judgement):
         """A round, judged."""
@@ -41,6 +41,7 @@ class Report:
         self.idle += judgement.idle_ms
         self.unsure += len(judgement.unsure)
         self.commands += len(judgement.commands)
+        self.forgiven += len(contest.forgiven)
 
     def scene(self, kind, seed, wrongs, waits_ms):
         """A small trial of its own: what was wrong with it, and how long each free lock lay there."""
@@ -82,6 +83,8 @@ class Report:
                   f"{max(self.deaths):.1f} ms after it")
         if self.idle:
             print(f"idle     {len(self.idle)} times free beside a waiter, at most {max(self.idle):.0f} ms")
+        if self.forgiven:
+            print(f"forgiven {self.forgiven} overlaps of a holder whom a server had forgotten")
         met = self.met["total"] + sum(self.scenes.values())
         print(f"in all   {self.findings} wrong; {met} faults, {self.runs['total']} runs, {self.commands} commands, "
               f"{sum(self.scenes.values())} scenes in {seconds:.0f} s; seed {seed}")

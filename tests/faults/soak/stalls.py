@@ -24,7 +24,7 @@ def judge(round_, of_run):
     waiting = merged([waited(run, of_run) for run in round_.runs])
     idle = intersection(complement(merged(busy), waiting), waiting)
     moments = sorted({when for run in round_.runs for when in (run.struck, run.resumed, run.ended) if when} |
-                     set(round_.wiped))
+                     {when for times in round_.wiped for when in times})
     lengths = []
     for start, end in idle:
         cuts = [start, *(moment for moment in moments if start < moment < end), end]

@@ -1,4 +1,4 @@
-"""Asks the server itself, every few ms, who holds a lock and until when."""
+"""Asks the servers themselves, every few ms, who holds a lock and until when."""
 
 import bisect
 import threading
@@ -12,11 +12,17 @@ LOOK = "return {redis.call('GET', KEYS[1]) or '', redis.call('PEXPIRETIME', KEYS
 
 
 class Watch(threading.Thread):
-    """An observation is made somewhere between `sent` and `got`; there is none while the server does not answer."""
+    """An observation is made somewhere between `sent` and `got`; there is none while too few servers answer to be sure.
 
-    def __init__(self, server, key, poll_ms):
+    `servers()` are those to ask. Of `votes` independent ones, who holds more than half has the lock, for as long as the
+    last of that many leases.
+    """
+
+    def __init__(self, servers, key, poll_ms, votes=1):
         super().__init__(daemon=True)
-        self.server, self.key, self.poll_s = server, "rlock:" + key, poll_ms / 1000
+        self.servers, self.key, self.poll_s = servers, key, poll_ms / 1000
+        self.votes, self.quorum = votes, votes // 2 + 1
+        self.connections = {}
         self.over = threading.Event()
         self.sent, self.got, self.owner = array("q"), array("q"), array("l")
         self.expires_ms = array("q")  # as the server says: Unix time
@@ -25,21 +31,33 @@ class Watch(threading.Thread):
         self.ends = {}  # number of a token -> the latest expiry it was seen with, CLOCK_BOOTTIME ns
 
     def run(self):
-        redis = None
         while not self.over.wait(self.poll_s):
-            try:
-                redis = redis or self.server.connect(timeout=60)
-                self.look(redis)
-            except (OSError, ServerError):
-                if redis:
-                    redis.close()
-                redis = None
+            self.look()
 
-    def look(self, redis):
+    def ask(self, server):
+        """(token or "", expiry), None where it does not answer or does not know."""
+        try:
+            if server not in self.connections:
+                # One of several is not worth waiting for.
+                self.connections[server] = server.connect(timeout=60 if self.votes == 1 else 0.05)
+            return self.connections[server]("EVAL", LOOK, 1, self.key)
+        except (OSError, ServerError):
+            if server in self.connections:
+                self.connections.pop(server).close()
+            return None
+
+    def look(self):
         sent = boottime_ns()
-        token, expires_ms = redis("EVAL", LOOK, 1, self.key)
+        answers = [answer for answer in map(self.ask, self.servers()) if answer]
         got = boottime_ns()
-        token = token or None
+        leases = {}
+        for token, expires_ms in answers:
+            leases.setdefault(token or None, []).append(expires_ms)
+        token = next((token for token, ends in leases.items() if token and len(ends) >= self.quorum), None)
+        most = max((len(ends) for token, ends in leases.items() if token), default=0)
+        if token is None and most + self.votes - len(answers) >= self.quorum:
+            return  # those who did not answer may make it a majority
+        expires_ms = sorted(leases[token])[-self.quorum] if token else -2
         if token not in self.numbers:
             self.numbers[token] = len(self.tokens)
             self.tokens.append(token)
