@@ -1,5 +1,7 @@
 load helper
 
+acl_more='~key-*'  # one test has no prefix
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

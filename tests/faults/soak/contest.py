@@ -167,8 +167,8 @@ class Contest:
         follower.start()
         if "proxy" in WEATHERS[self.topology][self.weather]:
             kinds = f" kinds={self.options.kinds}" if self.options.kinds else ""
-            # Of independent servers a minority.
-            count = (len(self.field.servers) - 1) // 2 if self.topology == "redlock" else len(self.field.servers)
+            # A minority of independent servers; one of those that take over from each other, or nothing would ever settle.
+            count = (len(self.field.servers) - 1) // 2 if self.topology == "redlock" else 1
             for number, proxy in enumerate(self.proxies()[:count]):
                 proxy.control(f"random seed={self.seed.replace('.', '')}{number or ''} every={self.options.every} prob=0.5 "
                               f"ttl=2000{kinds}")

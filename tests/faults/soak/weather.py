@@ -157,6 +157,8 @@ class Owners(threading.Thread):
             if claims != self.servers or looked - self.settled > 10**9:
                 self.wiped.append((self.settled, boottime_ns()))
             self.servers, self.settled = claims, looked
+        if boottime_ns() - self.settled > 10**9:
+            self.wiped.append((self.settled, boottime_ns()))
 
     def claims(self, server):
         with contextlib.suppress(OSError, ServerError):
