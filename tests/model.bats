@@ -10,3 +10,7 @@ setup() { :; }
 @test "a message is no grant, and nobody is passed over" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" push_is_grant handoff_unheld
 }
+
+@test "a grace as long as the lease keeps a restarted server's locks for their holders, who reclaim nobody else's" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" no_grace reclaim_blind
+}

@@ -15,8 +15,8 @@
  *
  * What is checked, each under its own switch so that a mutant is caught by the promise it breaks:
  *
- *   CHECK_OVERLAP   no two commands run at once
- *   CHECK_LEASE     a lease ends early by its own token's release alone, and a released token never holds again
+ *   CHECK_OVERLAP   no two commands run at once; with RESTARTS, under a grace, not then either
+ *   CHECK_LEASE     a lease ends early by its own token's release (or a restart) alone, and a released token never holds again
  *   CHECK_FIFO      nobody is granted the lock past a living waiter with an earlier ticket
  *   CHECK_ANSWER    a repeated release is told what the first one did
  *   CHECK_SERVED    (TIMED) every living waiter is served (LTL); whoever finds the lock free hands it on, and it is not
@@ -51,6 +51,12 @@
 #define HEARTBEAT 1          /* TIMED: ticks from an answer to the next acquire of a waiter */
                         /* FAULTS: faults in one run at most; without it any number */
                         /* ONCE: no client comes again */
+                        /* RESTARTS: so often the server forgets all; every client asks for a grace of GRACE ticks */
+#ifdef MUTANT_grace_too_short
+#define GRACE (TTL - MARGIN - 1)
+#else
+#define GRACE TTL
+#endif
 
 #define NOBODY  N       /* holder: the lock is free */
 #define FOREIGN (N + 1) /* holder: a program that knows no queue */
@@ -63,6 +69,7 @@
 #define RENEW     4
 #define RENEW_LOW 5
 #define RELEASE     6
+#define RECLAIM     7   /* RESTARTS: what a renewal sends that finds nobody */
 
 /* answers */
 #define OPEN  0         /* not answered yet */
@@ -90,6 +97,17 @@ byte lease;             /* ticks left of it; not counted for FOREIGN */
 byte queued[N];         /* ticket in the queue, 0: not in it */
 byte tomb[N];           /* OPEN, or what the first release of this token answered */
 bool subscribed[N];     /* as the server sees it */
+
+#ifdef RESTARTS
+byte boot;              /* which run of the server */
+byte young;             /* ticks for which it keeps a free lock */
+bool outdated[N];       /* it gave a fence to another since this client's, and remembers that */
+byte known[N];          /* the run that the client knows to have had its lock */
+byte answer_boot[N];
+#define YOUNG young
+#else
+#define YOUNG 0
+#endif
 
 /* ---- the clients ---- */
 
@@ -133,7 +151,7 @@ byte due[N];            /* earliest ticket that the server gave or was shown */
 #ifdef SHORTEST
 #define hidden
 #endif
-hidden byte x, w, first, got, got_ticket, used, above;
+hidden byte x, w, first, got, got_ticket, used, above, mine;
 
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 
@@ -217,6 +235,17 @@ inline first_waiter(self)
 	od
 }
 
+inline give_fence(i)
+{
+#ifdef RESTARTS
+	for (x : 0 .. N - 1) {
+		outdated[x] = x != i
+	}
+#else
+	skip
+#endif
+}
+
 /* grant(): makes i the holder of a free lock for ms. */
 inline grant(i, ms)
 {
@@ -237,6 +266,7 @@ inline grant(i, ms)
 	queued[i] = 0;
 	holder = i;
 	lease = ms;
+	give_fence(i);
 #ifdef CHECK_FIFO
 #ifndef TIMED
 	due[i] = 0
@@ -286,7 +316,11 @@ inline do_acquire(i, kind)
 #endif
 	:: else ->
 		if
+#ifdef MUTANT_no_grace
 		:: holder == NOBODY ->
+#else
+		:: holder == NOBODY && !YOUNG ->
+#endif
 			first_waiter(i);
 #ifdef MUTANT_acquire_overtakes
 			first = NOBODY;
@@ -346,9 +380,33 @@ inline do_renew(i, ms)
 	fi
 }
 
+#ifdef RESTARTS
+inline do_reclaim(i)
+{
+	got = NO; got_ticket = 0;
+	if
+	:: holder == i -> lease = MAX(lease, TTL); got = YES
+#ifdef MUTANT_reclaim_blind
+	:: holder != i && !tomb[i] && known[i] != boot ->
+#else
+	:: holder == NOBODY && !tomb[i] && known[i] != boot && !outdated[i] ->
+#endif
+#ifdef CHECK_LEASE
+		assert(!has_released[i]);
+#endif
+		printf("        server: %d reclaims the lock\n", i);
+		holder = i; lease = TTL; got = YES;
+		promised(i, TTL);
+		give_fence(i)
+	:: else
+	fi
+}
+#endif
+
 inline do_release(i)
 {
 	got = NO; got_ticket = 0;
+	mine = holder == i;
 	if
 #ifdef MUTANT_release_blind
 	:: holder != NOBODY -> holder = NOBODY; lease = 0; got = YES
@@ -377,7 +435,11 @@ inline do_release(i)
 	fi;
 #ifndef MUTANT_release_keeps_quiet
 	if
+#ifdef MUTANT_waiter_hands_over
 	:: holder == NOBODY ->
+#else
+	:: holder == NOBODY && (mine || !YOUNG) ->
+#endif
 		first_waiter(NOBODY);
 		if :: first != NOBODY -> hand_off(first) :: else fi
 	:: else
@@ -393,7 +455,13 @@ inline execute(i, kind)
 	:: kind == RENEW -> do_renew(i, TTL)
 	:: kind == RENEW_LOW -> do_renew(i, SHORT)
 	:: kind == RELEASE -> do_release(i)
+#ifdef RESTARTS
+	:: kind == RECLAIM -> do_reclaim(i)
+#endif
 	fi;
+#ifdef RESTARTS
+	answer_boot[i] = boot;
+#endif
 #ifdef CHECK_LEASE
 	for (x : 0 .. N - 1) {
 		assert(owed[x] == 0 || holder == x);                /* no lease is shortened or stolen */
@@ -553,7 +621,11 @@ proctype client(byte me)
 #ifdef MUTANT_late_answer_counts
 		:: answer[me] == YES -> w = MAX(w, 1); decide_to_start(me, w)
 #else
-		:: answer[me] == YES && w > 0 -> decide_to_start(me, w)
+		:: answer[me] == YES && w > 0 ->
+#ifdef RESTARTS
+			known[me] = answer_boot[me];
+#endif
+			decide_to_start(me, w)
 #endif
 		:: answer[me] == NO && ticket[me] == 0 -> LEARN(me)
 		:: else
@@ -585,11 +657,27 @@ proctype client(byte me)
 	:: d_step { command[me] && rlock[me] == UP && answer[me] != OPEN ->
 		SAY("client %d: reads the answer\n");
 		if
-		:: answer[me] == YES && call[me] == RENEW -> deadline[me] = MAX(deadline[me], REST(me))
-		:: answer[me] == YES && call[me] != RENEW
+		:: answer[me] == YES && call[me] != RENEW_LOW -> deadline[me] = MAX(deadline[me], REST(me))
+		:: answer[me] == YES && call[me] == RENEW_LOW
+#ifdef RESTARTS
+		:: answer[me] != YES && call[me] != RECLAIM
+		:: answer[me] != YES && call[me] == RECLAIM -> stop_command(me); phase[me] = RELEASING
+#else
 		:: answer[me] != YES -> stop_command(me); phase[me] = RELEASING      /* lost: now, not at the deadline */
+#endif
 		fi;
+#ifdef RESTARTS
+		if
+		:: answer[me] == YES -> known[me] = answer_boot[me]
+		:: else
+		fi;
+		if
+		:: command[me] && answer[me] != YES -> request(me, RECLAIM)
+		:: else -> forget_call(me)
+		fi }
+#else
 		forget_call(me) }
+#endif
 
 	/* The command ends; the renewal is joined before anything is given back. */
 	:: d_step { command[me] && rlock[me] == UP ->
@@ -699,6 +787,11 @@ proctype client(byte me)
 	:: d_step { late_renew(me) && A_FAULT ->
 		SAY("client %d: late or repeated renewal with a smaller ttl\n");
 		COUNT_FAULT(me); execute(me, RENEW_LOW); CREDIT(me) }
+#ifdef RESTARTS
+	:: d_step { late_renew(me) && A_FAULT ->
+		SAY("client %d: late or repeated reclaim\n");
+		COUNT_FAULT(me); execute(me, RECLAIM) }
+#endif
 	:: d_step { late_release(me) && A_FAULT ->
 		SAY("client %d: late or repeated release\n");
 		COUNT_FAULT(me); execute(me, RELEASE); CREDIT(me) }
@@ -718,7 +811,7 @@ proctype client(byte me)
 #ifdef TIMED
 #define AGES(i) call[i] != NONE
 #else
-#define AGES(i) (call[i] != NONE && call[i] <= RENEW && answer[i] != NO)
+#define AGES(i) (call[i] != NONE && (call[i] <= RENEW || call[i] == RECLAIM) && answer[i] != NO)
 #endif
 
 #ifdef TIMED
@@ -755,6 +848,9 @@ proctype clock()
 #endif
 #endif
 		printf("---- a tick\n");
+#ifdef RESTARTS
+		if :: young -> young-- :: else fi;
+#endif
 		if
 		:: holder < N && lease < 200 ->
 			lease--;
@@ -807,6 +903,23 @@ proctype clock()
 	:: d_step { holder < N && lease <= SKEW ->
 		printf("        server: %d's lease ends early\n", holder);
 		holder = NOBODY; lease = 0 }
+
+#ifdef RESTARTS
+	/* It ends, and comes back with nothing but its clock. */
+	:: d_step { boot < RESTARTS ->
+		printf("        server: restarts, and has forgotten all\n");
+		boot++;
+		young = GRACE; holder = NOBODY; lease = 0;
+		for (x : 0 .. N - 1) {
+			queued[x] = 0; tomb[x] = OPEN; subscribed[x] = false; outdated[x] = false;
+#ifdef CHECK_LEASE
+			owed[x] = 0; has_released[x] = false
+#endif
+		} }
+	:: d_step { young && young <= SKEW ->
+		printf("        server: its grace ends early\n");
+		young = 0 }
+#endif
 
 #ifdef WITH_FOREIGN
 	/* It takes a free lock past any queue, and lets go without a word. */

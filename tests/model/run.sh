@@ -16,6 +16,8 @@ mib=3900        # a search that needs more has failed
 # Clients that live once. Two of them, and any number of faults; with three that would be too many states.
 two='-DN=2 -DTTL=4 -DCLAIM=3'
 three='-DN=3 -DTTL=3 -DCLAIM=2 -DFAULTS=1'
+restart='-DN=2 -DTTL=3 -DCLAIM=2 -DRESTARTS=2 -DFAULTS=1'
+restart_three='-DN=3 -DTTL=3 -DCLAIM=2 -DRESTARTS=1 -DFAULTS=0'
 queue='-DN=2 -DTTL=3 -DCLAIM=2 -DWITH_FOREIGN'
 # With time that presses. The clocks agree: these are no questions of the deadline.
 timed_two='-DTIMED -DN=2 -DTTL=3 -DSKEW=0'
@@ -40,6 +42,9 @@ mutant() {
 
 promise overlap       '2 clients, any faults'                    -DCHECK_OVERLAP "$two"
 promise overlap_3     '3 clients, 1 fault'                       -DCHECK_OVERLAP "$three"
+promise overlap_restart '2 clients, 1 fault, 2 restarts'          -DCHECK_OVERLAP "$restart"
+promise overlap_restart_3 '3 clients, 1 restart'                    -DCHECK_OVERLAP "$restart_three"
+promise lease_restart '2 clients, 1 fault, 2 restarts'           -DCHECK_LEASE "$restart"
 promise lease         '2 clients, any faults'                    -DCHECK_LEASE "$two"
 promise answer        '2 clients, any faults'                    -DCHECK_ANSWER "$two"
 promise fifo          '2 clients and a foreign one, any faults'  -DCHECK_FIFO "$queue"
@@ -61,6 +66,10 @@ mutant renew_lowers         overlap
 mutant renew_blind          lease
 mutant acquire_shortens       overlap
 mutant release_blind          overlap_3
+mutant no_grace             overlap_restart
+mutant grace_too_short      overlap_restart
+mutant waiter_hands_over    overlap_restart_3
+mutant reclaim_blind        lease_restart
 mutant push_is_grant        overlap_timed
 mutant no_tombstone         lease
 mutant release_forgets        answer

@@ -100,10 +100,11 @@ local function extend(ms)
   if left >= 0 then redis.call('PEXPIRE', lock, math.max(left, ms)) end
 end
 
--- A field of INFO server; nothing where it is denied.
+-- A field of INFO server, asked for when needed; nothing where it is denied.
+local asked_server
 local function of_server(field)
-  local server = redis.pcall('INFO', 'server')
-  return type(server) == 'string' and string.match(server, field .. ':(%w+)') or nil
+  asked_server = asked_server or redis.pcall('INFO', 'server')
+  return type(asked_server) == 'string' and string.match(asked_server, field .. ':(%w+)') or nil
 end
 
 -- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
