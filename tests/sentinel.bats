@@ -29,10 +29,12 @@ well() {
   field 'field.rejoin()'
 }
 
+# another_master: waits until the first Sentinel that answers names one, in the place of `before`.
+another_master() { field 'until(lambda: field.master() not in (None, before), "a new master", 40)'; }
 port_of_master() { field 'print(field.master().port)'; }
 # redis COMMAND...: asks the master, as the Sentinels name it when `here` was called.
 here() { at=$(port_of_master); }
-redis() { redis-cli -p "$at" "$@"; }
+redis() { timeout 10 redis-cli -p "$at" "$@"; }
 # The ports of the Sentinels.
 watchers() { grep -o '[0-9]*[,/]' <<<"${url#*//}" | tr -d ',/'; }
 # to HOST:PORT...: the URL of other Sentinels.
@@ -196,8 +198,8 @@ old_sentinel() {
   before=$at
   start_job -t 9s
   start_waiters
-  hurt 'field.master().kill()'
-  field 'until(lambda: (field.master() or field.servers[0]).role() == "master", "a new master")'
+  hurt 'before = field.master(); before.kill()'
+  another_master
   here
   [ "$at" != "$before" ]
   until_true 20 are_back
@@ -231,8 +233,8 @@ old_sentinel() {
   before=$at
   start_job -t 9s
   start_waiters
-  hurt 'field.master().stop()'
-  field 'until(lambda: any(w.master()[3] != '"$before"' for w in field.watchers), "a new master")'
+  hurt 'before = field.master(); before.stop()'
+  another_master
   here
   until_true 20 are_back
   field '[s.resume() for s in field.servers]'

@@ -523,9 +523,10 @@ def main():
     options = eval(f"dict({sys.argv[3]})") if len(sys.argv) == 4 else {}
     with TOPOLOGIES[sys.argv[1]](sys.argv[2], **options) as topology:
         print(f"ready {topology.url}", flush=True)
+        names = {**globals(), "field": topology}
         for line in sys.stdin:
             try:
-                exec(line, {**globals(), "field": topology})
+                exec(line, names)
                 print("done", flush=True)
             except Exception as error:
                 print(f"failed: {error!r}", flush=True)

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Contenders for one lock while its master fails over, again and again.
+
+    failovers.py [--failovers N] [--contenders N] [--ttl MS] [--kinds kill,command,freeze] [--seed N]
+                 [--allow-overlaps] [--keep DIR] [-- OPTION...]
+
+Starts a master, two replicas and three Sentinels, and contenders that get the lock by `rlock run OPTION...` as often as they
+can, each time with a worker.py that holds it for a random time. A failover is
+
+    kill      SIGKILL of the master, which comes back empty when another has its place
+    command   SENTINEL FAILOVER: the old master still takes writes until the Sentinels tell it, 10 s later
+    freeze    SIGSTOP of the master, until another has its place, and for up to a second more
+
+Afterwards, all contend for up to two seconds beside the old master, before it is made a replica. checker.py then says which
+commands overlapped. What rlock ended with is counted too:
+
+    lost      79: the lock was lost, and its command stopped
+    wrong     any status but 0, 69, 75 and 79
+
+Exits 1 where anything was found; with --allow-overlaps not for overlaps and what follows from them (fences, updates):
+without --grace or --replicas a failover may forget a holder.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+from checker import check  # noqa: E402
+from topologies import Sentinel, until  # noqa: E402
+
+KEY = "contended"
+
+
+def new_master(field, before):
+    def is_there():
+        master = field.master()
+        return master not in (None, before) and master.role() == "master"
+    until(is_there, "a new master", 60)
+
+
+def kill(field, _):
+    before = field.master()
+    before.kill()
+    new_master(field, before)
+    before.start()
+
+
+def command(field, _):
+    field.failover()
+
+
+def freeze(field, chance):
+    before = field.master()
+    before.stop()
+    new_master(field, before)
+    time.sleep(chance.uniform(0, 1))
+    before.resume()
+
+
+KINDS = {"kill": kill, "command": command, "freeze": freeze}
+
+
+class Contender(threading.Thread):
+    def __init__(self, url, directory, number, options):
+        super().__init__()
+        self.directory, self.number, self.options = directory, number, options
+        self.chance = random.Random(f"{options.seed} {number}")
+        self.environment = {**os.environ, "RLOCK_SERVER": url}
+        self.stop, self.statuses, self.said = threading.Event(), Counter(), []
+
+    def run(self):
+        while not self.stop.is_set():
+            hold = self.chance.choice([10, 100, 500, 2 * self.options.ttl])
+            rlock = subprocess.run(
+                [os.environ["RLOCK"], "run", "-t", f"{self.options.ttl}ms", "-w", "20s", *self.options.rlock, KEY, "--",
+                 f"{HERE}/worker.py", self.directory, str(hold), f"c{self.number}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                env=self.environment, timeout=120)
+            self.statuses[rlock.returncode] += 1
+            if rlock.returncode not in (0, 75):
+                self.said.append(f"{rlock.returncode}: {rlock.stderr.strip()}")
+            if rlock.returncode == 69:
+                time.sleep(0.1)
+
+
+def contend(field, directory, options):
+    contenders = [Contender(field.url, directory, number, options) for number in range(options.contenders)]
+    chance, met = random.Random(options.seed), Counter()
+    for contender in contenders:
+        contender.start()
+    try:
+        for number in range(options.failovers):
+            kind = chance.choice(options.kinds.split(","))
+            time.sleep(chance.uniform(0.2, 1.5))
+            KINDS[kind](field, chance)
+            time.sleep(chance.uniform(0, 2))
+            field.rejoin()
+            met[kind] += 1
+    finally:
+        for contender in contenders:
+            contender.stop.set()
+        for contender in contenders:
+            contender.join()
+    return contenders, met
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--failovers", type=int, default=5)
+    parser.add_argument("--contenders", type=int, default=8)
+    parser.add_argument("--ttl", type=int, default=3000, help="ms")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--allow-overlaps", action="store_true")
+    parser.add_argument("--keep", help="where to leave what was found")
+    parser.add_argument("rlock", nargs="*", help="options of rlock run")
+    options = parser.parse_args()
+    root = options.keep or tempfile.mkdtemp(prefix="failovers.")
+    directory = root + "/work"
+    os.makedirs(directory, exist_ok=True)
+    began = time.monotonic()
+    with Sentinel(root + "/field", down_after_ms=500, failover_timeout_ms=2000) as field:
+        contenders, met = contend(field, directory, options)
+    with open(directory + "/log") as log:
+        violations, summary = check(log, directory + "/beats")
+    statuses = sum((contender.statuses for contender in contenders), Counter())
+    wrong = [line for contender in contenders for line in contender.said if line[:3] not in ("69:", "79:")]
+    with open(root + "/said", "w") as said:
+        said.writelines(line + "\n" for contender in contenders for line in contender.said)
+    for line in violations + wrong:
+        print(line)
+    print(f"seed {options.seed}, {time.monotonic() - began:.0f} s, failovers " +
+          ", ".join(f"{kind} {count}" for kind, count in sorted(met.items())))
+    print("runs " + ", ".join(f"{name}={value}" for name, value in summary.items()) + "; statuses " +
+          ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items())))
+    if not options.keep:
+        shutil.rmtree(root, ignore_errors=True)
+    by_a_failover = summary["overlap"] + summary["fence"] + summary["lost"] if options.allow_overlaps else 0
+    return 1 if len(violations) > by_a_failover or wrong or not statuses[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
