@@ -2,6 +2,7 @@
 # redis+sentinel://: three Sentinels, a master and two replicas, any of which may be dead, silent, new or of old.
 
 load helper
+load certificates
 load topologies
 
 setup_file() {
@@ -171,6 +172,30 @@ lone() {
   [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6 || skip 'needs IPv6 on the loopback'
   lone_host=::1 lone six
   REDISCLI_AUTH=master RLOCK_SERVER=$(to "[::1]:$lone_sentinel") expect 0 rlock run "$key" -- true
+}
+
+@test "rediss+sentinel://: TLS to the Sentinels and to the servers, each is who it should be" {
+  local server sentinel
+  cd "$BATS_FILE_TMPDIR" || return 1
+  server=$(free_port) sentinel=$(free_port)
+  authority ca
+  authority other
+  certificate server ca 'DNS:localhost,IP:127.0.0.1'
+  tls_server tls "$server" server --tls-auth-clients no
+  printf '%s\n' 'port 0' "tls-port $sentinel" "dir $PWD" 'tls-cert-file server.crt' 'tls-key-file server.key' \
+    'tls-ca-cert-file ca.crt' 'tls-auth-clients no' 'tls-replication yes' \
+    "sentinel monitor mymaster 127.0.0.1 $server 1" >sentinel.conf
+  redis-server sentinel.conf --sentinel >sentinel.log 2>&1 3>&- &
+  disown $!
+  echo $! >"$BATS_FILE_TMPDIR/tls.sentinel.pid"
+  until_true 10 redis-cli --tls --cacert ca.crt -h localhost -p "$sentinel" ping
+  export RLOCK_SERVER
+  RLOCK_SERVER="rediss+sentinel://localhost:$sentinel/mymaster?cacert=$PWD/ca.crt"
+  expect 0 rlock run "$key" -- true
+  RLOCK_SERVER="rediss+sentinel://localhost:$sentinel/mymaster?cacert=$PWD/other.crt"
+  expect_error 77 'certificate' rlock run -n "$key" -- true
+  RLOCK_SERVER="redis+sentinel://localhost:$sentinel/mymaster"
+  expect_error 69 'no Sentinel answers' rlock run -n --connect-timeout 1s "$key" -- true
 }
 
 # old_sentinel PORT: a Sentinel that goes on naming this one as the master; its own port in $old.

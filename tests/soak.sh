@@ -8,8 +8,9 @@
 # long, and a quarter of it again on a busy host; the rest has its own time.
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, the whole suite
-# under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
+# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, 100 failovers of
+# Sentinels, plain, under --grace and under --replicas, the whole suite under the least ACL and under sanitizers, the
+# mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -51,6 +52,9 @@ step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4
   --busy "$(nproc)" --seed $((seed + 1))
 step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100 --grace --seed "$seed"
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
+step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
+step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
+step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2
 step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold \
   --tries 100 --jobs 2 --seed "$seed"
 step 'a Cluster that moves slots and hands over' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --seed "$seed"

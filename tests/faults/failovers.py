@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Contenders for one lock while its master fails over, again and again.
 
-    failovers.py [--failovers N] [--contenders N] [--ttl MS] [--kinds kill,command,freeze] [--seed N]
-                 [--allow-overlaps] [--keep DIR] [-- OPTION...]
+    failovers.py [--failovers N] [--contenders N] [--ttl MS] [--kinds kill,command,freeze] [--pause S]
+                 [--seed N] [--allow-overlaps] [--keep DIR] [-- OPTION...]
 
 Starts a master, two replicas and three Sentinels, and contenders that get the lock by `rlock run OPTION...` as often as they
 can, each time with a worker.py that holds it for a random time. A failover is
@@ -80,9 +80,9 @@ class Contender(threading.Thread):
 
     def run(self):
         while not self.stop.is_set():
-            hold = self.chance.choice([10, 100, 500, 2 * self.options.ttl])
+            hold = self.chance.choice([10, 30, 100, 300, 1.5 * self.options.ttl])
             rlock = subprocess.run(
-                [os.environ["RLOCK"], "run", "-t", f"{self.options.ttl}ms", "-w", "20s", *self.options.rlock, KEY, "--",
+                [os.environ["RLOCK"], "run", "-t", f"{self.options.ttl}ms", "-w", "30s", *self.options.rlock, KEY, "--",
                  f"{HERE}/worker.py", self.directory, str(hold), f"c{self.number}"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                 env=self.environment, timeout=120)
@@ -101,7 +101,7 @@ def contend(field, directory, options):
     try:
         for number in range(options.failovers):
             kind = chance.choice(options.kinds.split(","))
-            time.sleep(chance.uniform(0.2, 1.5))
+            time.sleep(chance.uniform(0.2, options.pause))
             KINDS[kind](field, chance)
             time.sleep(chance.uniform(0, 2))
             field.rejoin()
@@ -119,6 +119,7 @@ def main():
     parser.add_argument("--failovers", type=int, default=5)
     parser.add_argument("--contenders", type=int, default=8)
     parser.add_argument("--ttl", type=int, default=3000, help="ms")
+    parser.add_argument("--pause", type=float, default=1.5, help="at most so many seconds between two failovers")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--allow-overlaps", action="store_true")
