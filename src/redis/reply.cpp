@@ -60,7 +60,7 @@ constexpr std::array known_texts{
 };
 
 constexpr std::string_view unknown_command = "ERR unknown command";
-constexpr std::array commands{"AUTH", "SELECT", "HELLO", "EVALSHA", "EVAL", "SUBSCRIBE", "CLIENT", "SCAN", "WAIT"};
+constexpr std::array commands{"AUTH", "SELECT", "HELLO", "EVALSHA", "EVAL", "SUBSCRIBE", "CLIENT", "SCAN", "WAIT", "CLUSTER", "ASKING"};
 
 // nullptr where nothing is known of the code.
 const Meaning* find_row(std::string_view code) {
