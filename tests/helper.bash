@@ -70,19 +70,20 @@ start_server() {
   shift || true
   export sock=$BATS_FILE_TMPDIR/$name.sock
   export url=unix://$sock
+  # With TEST_ACL=1, rlock is a user who may do what acl.conf says and no more; a file with other prefixes names them in
+  # acl_more, one with users of its own sets TEST_ACL to nothing. Without a password, because none in a URL reaches a nested
+  # rlock.
+  local user=()
+  if [ -n "${TEST_ACL:-}" ]; then
+    # shellcheck disable=SC2046,SC2206 # words
+    user=(--user minimal nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${acl_more:-})
+    url=unix://minimal:@$sock
+  fi
   redis-server --port 0 --unixsocket "$sock" --save '' --appendonly no --dir "$BATS_FILE_TMPDIR" \
-    --maxmemory-policy noeviction "$@" >"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
+    --maxmemory-policy noeviction "${user[@]}" "$@" >"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
   disown $!
   echo $! >"$BATS_FILE_TMPDIR/$name.pid"
   until_true 10 redis-cli -s "$sock" ping
-  # With TEST_ACL=1, rlock is a user who may do what acl.conf says and no more; a file with other prefixes names them in
-  # acl_more, one with users of its own sets TEST_ACL to nothing.
-  if [ -n "${TEST_ACL:-}" ]; then
-    # shellcheck disable=SC2046,SC2086 # words
-    redis acl setuser minimal reset nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${acl_more:-}
-    # Without a password, because none in a URL reaches a nested rlock.
-    url=unix://minimal:@$sock
-  fi
 }
 
 server_pid() { cat "$BATS_FILE_TMPDIR/${1:-server}.pid"; }
