@@ -146,6 +146,50 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   expect_error 77 NOPERM rlock status
 }
 
+# Which right is for which URL or option: what the README says.
+@test "without INFO, WAIT or CONFIG GET only what needs them is refused, and says so" {
+  # shellcheck disable=SC2086 # words
+  permit $acl -info -wait
+  everything with_living_waiters
+  expect_error 77 'denies INFO, which --grace needs' rlock acquire -n --grace 1s "$key-2"
+  expect_error 77 'denies WAIT, which --replicas needs' rlock acquire -n --replicas 1 "$key-3"
+  # Nothing may stay behind of what was refused.
+  [ "$(redis exists "rlock:$key-2" "rlock:$key-3")" = 0 ]
+  expect 0 rlock status -v "$key"
+  [[ $output == *'an ACL denies'* ]]
+  permit $acl '+config|get'
+  expect 0 rlock status -v "$key"
+  [[ $output != *'an ACL denies'* ]]
+  nothing_denied
+}
+
+@test "a database in the URL needs SELECT" {
+  # shellcheck disable=SC2086 # words
+  permit $acl
+  expect_error 77 NOPERM rlock --server "unix://minimal:p@$sock?db=3" acquire -n "$key"
+  # shellcheck disable=SC2086 # words
+  permit $acl +select
+  expect 0 rlock --server "unix://minimal:p@$sock?db=3" run "$key" -- true
+  nothing_denied
+}
+
+@test "Sentinels: ROLE on the servers, and a user of their own" {
+  load topologies
+  start_field sentinel replicas=1,sentinels=1
+  local each said
+  # shellcheck disable=SC2016 # Python
+  for each in servers watchers; do
+    said="'$acl'.split() + ['+role']"
+    [ "$each" = servers ] || said="'on -@all +subscribe &+switch-master &+promoted-slave +sentinel|get-master-addr-by-name +sentinel|master +sentinel|masters'.split()"
+    field "for each in field.$each: each.redis('ACL', 'SETUSER', 'least', 'reset', '>p', *$said); each.redis('ACL', 'LOG', 'RESET')"
+  done
+  echo p >password
+  expect 0 rlock --server "redis+sentinel://least:p@${url#*//}?sentinel_user=least&sentinel_password_file=password" run "$key" -- true
+  field "print(*[each.redis('ACL', 'LOG') for each in field.servers + field.watchers])" >log
+  stop_field
+  [ "$(tr -d ' []\n' <log)" = '' ] || { cat log >&2; return 1; }
+}
+
 @test "keys of others are out of reach" {
   # shellcheck disable=SC2086 # words
   permit $acl
