@@ -14,3 +14,7 @@ setup() { :; }
 @test "a grace as long as the lease keeps a restarted server's locks for their holders, who reclaim nobody else's" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" no_grace reclaim_blind
 }
+
+@test "no two hold a majority of votes, and the fence of each is larger than those before it" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" quorum quorum_fence young_votes taken_back_late token_goes_on no_raise
+}

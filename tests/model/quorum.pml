@@ -79,8 +79,11 @@ bit raised[N * S];      /* the server held the token and has last >= fence */
 byte last_started;
 #endif
 
-hidden byte x, y, votes, running;
-hidden byte yes;
+/* Scratch; see lock.pml. */
+#ifdef SHORTEST
+#define hidden
+#endif
+hidden byte x, y, votes, running, yes;
 
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 
@@ -296,9 +299,15 @@ end:	do
 #ifdef MUTANT_minority
 		votes++;
 #endif
-#if defined(CHECK_FENCE) && defined(MUTANT_no_raise)
-		votes = 0;
-		for (x : 0 .. S - 1) { if :: vote[AT(me, x)] -> votes++ :: else fi }
+#if defined(MUTANT_no_raise) || defined(MUTANT_raise_anywhere)
+		votes = 0; yes = 0;
+		for (x : 0 .. S - 1) {
+			if :: vote[AT(me, x)] -> votes++ :: else fi;
+			if :: raised[AT(me, x)] -> yes++ :: else fi
+		};
+#ifdef MUTANT_raise_anywhere
+		if :: yes < Q -> votes = 0 :: else fi
+#endif
 #endif
 		if
 		:: votes >= Q ->

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verifies the model of the lock (lock.pml) with spin, and its mutants. Ends with one line: N passed, N failed.
+# Verifies the models of the lock (lock.pml: one server; quorum.pml: several) with spin, and their mutants. Ends with one line: N passed, N failed.
 #
 #   tests/model/run.sh                everything
 #   tests/model/run.sh NAME...        these alone
@@ -9,7 +9,7 @@
 # caught.
 set -euo pipefail
 
-model=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/lock.pml
+models=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 cc=${CC:-cc}
 mib=3900        # a search that needs more has failed
 
@@ -22,6 +22,9 @@ queue='-DN=2 -DTTL=3 -DCLAIM=2 -DWITH_FOREIGN'
 # With time that presses. The clocks agree: these are no questions of the deadline.
 timed_two='-DTIMED -DN=2 -DTTL=3 -DSKEW=0'
 timed_three="-DTIMED -DN=3 -DTTL=3 -DSKEW=0 -DONCE -DFAULTS=1"
+
+# Votes of three servers.
+votes='-DCHECK_OVERLAP -DLATE=1'
 
 names=() mutants=()
 declare -A what flags
@@ -53,6 +56,11 @@ promise fifo_3        '3 clients, 1 fault'                       -DCHECK_FIFO "$
 promise overlap_timed '2 clients again and again, 2 faults'      -DCHECK_OVERLAP "$timed_two" -DFAULTS=2
 promise served        '2 clients again and again, 3 faults'      -DCHECK_SERVED "$timed_two" -DFAULTS=3
 promise served_3      '3 clients, 1 fault'                       -DCHECK_SERVED "$timed_three"
+promise quorum        '2 clients, 1 restart, 1 late request'     "$votes -DRESTARTS=1 -DSHORT=2"
+promise quorum_ttls   'the same with two ttls, 2 restarts'       "$votes -DRESTARTS=2"
+promise quorum_fence  '2 clients'                                -DCHECK_FENCE -DLATE=0 -DLONG=1
+promise quorum_late   '2 clients, 2 restarts, 2 late requests'   -DCHECK_OVERLAP -DLATE=2 -DRESTARTS=2
+promise quorum_fence_late '2 clients, 1 late request'            -DCHECK_FENCE -DLATE=1 -DLONG=1
 
 mutant deadline_from_answer overlap
 mutant no_margin            overlap
@@ -80,11 +88,27 @@ mutant claim_below_heartbeat     fifo_timed
 mutant release_keeps_quiet    served
 mutant claim_endless        served
 mutant no_heartbeat              served
+mutant minority              quorum
+mutant young_votes           quorum
+mutant young_by_own_ttl      quorum_ttls
+mutant taken_back_late       quorum
+mutant token_goes_on         quorum
+mutant no_raise              quorum_fence
+mutant raise_anywhere        quorum_fence
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
+
+# model_of FLAGS: the file that they are for.
+model_of() {
+    if [[ $1 == *-DLATE=* ]]; then
+        echo "$models/quorum.pml"
+    else
+        echo "$models/lock.pml"
+    fi
+}
 
 # build FLAGS CFLAG...: the verifier, as $work/pan. The promise "served" holds for ever or not at all: LTL.
 build() {
@@ -93,7 +117,7 @@ build() {
     cd "$work"
     rm -f -- *
     # shellcheck disable=SC2086 # several flags
-    spin -a $defines "$model" >log 2>&1 &&
+    spin -a $defines "$(model_of "$defines")" >log 2>&1 &&
         "$cc" -w -O2 -DNOFAIR -DMEMLIM=$mib "$@" -o pan pan.c >>log 2>&1 && return
     cat log >&2
     exit 1
@@ -155,15 +179,17 @@ trace() {
     local defines="${flags[$1]} -DSHORTEST"
     build "$defines" -DSAFETY -DBFS
     ./pan -w25 >report 2>&1 || true
-    if [[ ! -e lock.pml.trail ]]; then
+    local trail
+    trail=$(basename "$(model_of "$defines")").trail
+    if [[ ! -e $trail ]]; then
         [[ $defines == *CHECK_SERVED* ]] || return 0
         defines="${flags[$1]} -DLTL"
         build "$defines"
         ./pan -a -w25 -m1000000 >report 2>&1 || true
-        [[ -e lock.pml.trail ]] || return 0
+        [[ -e $trail ]] || return 0
     fi
     # shellcheck disable=SC2086 # several flags
-    spin -k lock.pml.trail -T $defines "$model" 2>&1 | sed '/^spin: trail ends/,$d'
+    spin -k "$trail" -T $defines "$(model_of "$defines")" 2>&1 | sed '/^spin: trail ends/,$d'
 }
 
 if [[ ${1-} == --trace ]]; then

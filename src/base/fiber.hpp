@@ -1,0 +1,67 @@
+#pragma once
+
+#include <ucontext.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/wait.hpp"
+
+namespace rlock::base {
+
+/// A call that waits through a Poller, on a stack of its own: it stands still where it waits, and whoever drives it goes
+/// on with other things. One thread drives a fiber from its start to its end, with one exception: cancel() may come
+/// from another, if the first does not touch it any more. The call must let no exception out.
+class Fiber final : private Poller {
+ public:
+  Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+  /// Cancels a call that is under way.
+  ~Fiber() override;
+
+  /// Runs `call` until its first wait, or to its end. Not while another is under way. Where there is no memory for a
+  /// stack, the call is not made: false.
+  bool start(std::function<void(Poller&)> call);
+  /// Whether a call is under way.
+  bool is_running() const { return is_running_; }
+  /// What the call waits for.
+  std::span<const pollfd> fds() const { return fds_; }
+  Instant until() const { return until_; }
+  /// Goes on with a call that is under way: `fds` are those of fds() as poll(2) left them. Does nothing where none of
+  /// them is ready and until() has not come.
+  void advance(std::span<const pollfd> fds);
+  /// From here on each wait of the call is interrupted; returns when the call has ended.
+  void cancel();
+
+ private:
+  struct Stack;
+  Readiness wait(std::span<pollfd> fds, Instant until) override;
+  void resume();
+  static void run(unsigned low, unsigned high);
+
+  std::unique_ptr<Stack> stack_;
+  std::function<void(Poller&)> call_;
+  ucontext_t inside_{};
+  ucontext_t outside_{};
+  bool is_running_ = false;
+  bool is_cancelled_ = false;
+  std::span<pollfd> fds_;
+  Instant until_{};
+  Readiness readiness_ = Readiness::timed_out;
+  void* fake_stack_ = nullptr;         ///< of AddressSanitizer, while the fiber stands still
+  void* outer_fake_stack_ = nullptr;   ///< of who drives it, while it runs
+  const void* outer_bottom_ = nullptr;
+  std::size_t outer_size_ = 0;
+  void* tsan_inside_ = nullptr;
+  void* tsan_outside_ = nullptr;
+};
+
+/// Waits until one of these descriptors is ready, a fiber could go on, or `wait` ends, and lets go on those fibers that
+/// can. Descriptors may be empty. Interrupted is what `wait`'s poller says; it leaves the fibers as they are.
+Readiness drive(std::span<Fiber* const> fibers, std::span<pollfd> fds, Wait wait);
+
+}  // namespace rlock::base
