@@ -2,7 +2,7 @@
 # the server caches it. Run with cmake -P.
 file(READ ${DIRECTORY}/common.lua common)
 set(source "#include \"lock/scripts.hpp\"\n\nnamespace rlock::lock {\n")
-foreach(name acquire release renew reclaim check inspect)
+foreach(name acquire release renew reclaim raise check inspect)
   file(READ ${DIRECTORY}/${name}.lua body)
   set(text "${common}\n${body}")
   string(SHA1 sha1 "${text}")

@@ -61,6 +61,11 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
   if (met && met->kept_for) {
     // Whole seconds: the server counts no others.
     const auto left = std::chrono::ceil<std::chrono::seconds>(*met->kept_for);
+    if (options.servers.size() > 1) {
+      base::log_error("too few servers vote: others restarted a moment ago, their holders may come back; " +
+                      options.key + " is kept for them for " + base::format_duration(left) + " more (--grace)");
+      return base::exit_unavailable;
+    }
     const auto ago = std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left;
     base::log_error(backend.name() + " restarted " + base::format_duration(ago) +
                     " ago, its holders may come back; " + options.key + " is kept for them for " +

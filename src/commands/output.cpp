@@ -45,7 +45,8 @@ json who_json(const lock::Who& who) {
 
 json to_json(const ListedLock& sight) {
   const auto& lock = sight.lock;
-  json value{{"key", sight.key}, {"held", lock.state != lock::Inspection::State::free}};
+  json value{{"key", sight.key}, {"held", lock.is_held()}};
+  if (lock.servers > 0) value.update({{"votes", lock.votes}, {"servers", lock.servers}});
   value["holders"] = json::array();
   if (lock.state != lock::Inspection::State::free) {
     auto& holder = value["holders"].emplace_back();
@@ -82,7 +83,7 @@ Row lock_row(const ListedLock& sight) {
   const auto& lock = sight.lock;
   Row row{base::printable(sight.key), "free", "", "", "", ""};
   if (lock.state == lock::Inspection::State::free) return row;
-  row[1] = "held";
+  row[1] = lock.is_held() ? "held" : "not held: " + std::to_string(lock.votes) + " of " + std::to_string(lock.servers);
   if (lock.holder) {
     row[2] = base::printable(lock.holder->who.summary());
     row[3] = age_text(age_ms(lock, lock.holder->since_us));

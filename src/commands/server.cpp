@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "lock/cluster.hpp"
+#include "lock/quorum.hpp"
 #include "lock/single_server.hpp"
 #include "redis/fixed_locator.hpp"
 #include "redis/sentinel_locator.hpp"
@@ -79,6 +80,15 @@ Result<void> add_passwords(redis::Address& address, const Options& options) {
   return {};
 }
 
+redis::Greeting greeting_of(const redis::Address& address) {
+  return {address.user, address.password, address.database};
+}
+
+// The same for all users of a server.
+std::string place_name(const redis::Address& address) {
+  return address.transport == redis::Transport::unix_socket ? address.path : address.endpoints.front().name();
+}
+
 std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local::OnDemand on_demand) {
   if (address.is_local) return std::make_unique<local::Locator>(on_demand);
   if (address.kind == redis::Kind::sentinel) return std::make_unique<redis::SentinelLocator>(address);
@@ -99,9 +109,6 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
   if (auto together = redis::check_together(addresses); !together) {
     return fail(wrong, "--server " + together.error().message +
                            (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
-  }
-  if (addresses.size() > 1) {
-    return fail(wrong, "--server: this rlock locks on one server; name only one");
   }
   const redis::Endpoint* other_host = nullptr;
   for (auto& address : addresses) {
@@ -131,8 +138,17 @@ Result<Place> place_of(const Options& options) {
 
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
                                             base::Duration timeout, redis::Greet greet, local::OnDemand on_demand) {
+  if (addresses.size() > 1) {
+    std::vector<lock::Quorum::Server> servers;
+    for (const auto& address : addresses) {
+      servers.push_back({lock::rank_of(wire_key, place_name(address)),
+                         std::make_unique<lock::SingleServer>(redis::Session(
+                             locator_of(address, on_demand), greeting_of(address), timeout, greet))});
+    }
+    return std::make_unique<lock::Quorum>(std::move(servers), timeout);
+  }
   const auto& address = addresses.front();
-  const redis::Greeting greeting{address.user, address.password, address.database};
+  const auto greeting = greeting_of(address);
   if (address.kind == redis::Kind::cluster) {
     return std::make_unique<lock::Cluster>(address, greeting, timeout, greet, wire_key);
   }

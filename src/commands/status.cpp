@@ -85,7 +85,7 @@ int status(const Options& options) {
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return base::exit_success;
   const bool held =
-      std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.state != State::free; });
+      std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.is_held(); });
   return held ? base::exit_success : base::exit_free;
 }
 

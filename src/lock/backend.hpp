@@ -23,6 +23,9 @@ struct Request {
   Who who;
   base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
   int replicas = 0;        ///< so many must have the lock before it counts as acquired or renewed; 0: none
+  /// One of several servers that vote: a young one (see grace) hands the lock to nobody, not even its holder's waiters.
+  bool is_vote = false;
+  std::int64_t ticket = 0;  ///< the earliest that a waiter ever had at any server; 0: none
 };
 
 /// We hold the lock.
@@ -41,6 +44,7 @@ struct Busy {
   /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};
   base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
+  std::int64_t ticket = 0;              ///< ours in the queue, server microseconds; 0 where we do not queue
 };
 
 using Acquired = std::variant<Grant, Busy>;
@@ -130,6 +134,17 @@ class Backend {
   virtual base::Duration timeout() const = 0;
   /// The server for messages; holds no password.
   virtual const std::string& name() const = 0;
+};
+
+/// One of several servers that keep a lock by majority; see Quorum.
+class Voter : public Backend {
+ public:
+  /// Undoes the last acquire: releases the lock or takes the token out of the queue. True: no message of this token is
+  /// under way any more, and it may acquire here again. False: one may be, and there is a tombstone.
+  virtual base::Result<bool> give_back(const Request& request, base::Wait wait) = 0;
+  /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the record.
+  /// Returns whether it does.
+  virtual base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) = 0;
 };
 
 }  // namespace rlock::lock

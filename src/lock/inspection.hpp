@@ -23,6 +23,15 @@ struct Inspection {
   std::int64_t now_us = 0;                 ///< server time
   std::int64_t waiting = 0;
   std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
+  /// Where several servers keep the lock: how many say the same of its holder, and how many there are. A holder of less
+  /// than a majority has not got the lock, or not any more.
+  std::size_t votes = 0;
+  std::size_t servers = 0;  ///< 0: one server alone keeps it
+
+  bool is_held() const { return state != State::free && votes * 2 >= servers + (servers > 0 ? 1 : 0); }
 };
+
+/// What each of the servers that answered says of a lock, as one sight; of: how many servers there are.
+Inspection merged(std::vector<Inspection> sights, std::size_t of);
 
 }  // namespace rlock::lock

@@ -278,14 +278,22 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
   return unexpected_reply();
 }
 
-Result<Released> Protocol::release(const Request& request, Force force, Wait wait) {
+Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait wait) {
+  const auto reply =
+      RLOCK_TRY(run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
+  const auto holds = first_of(reply, "i");
+  if (!holds) return unexpected_reply();
+  return *holds == 1;
+}
+
+Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
   const auto young = RLOCK_TRY(young_for(request, wait));
   const auto reply = RLOCK_TRY(run({release_script,
                                     request.names,
                                     request.token,
-                                    {request.token, std::to_string(tombstone_ttl.count()),
+                                    {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
                                      force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
-                                     std::to_string(young.count())}},
+                                     std::to_string(young.count()), request.is_vote ? "1" : ""}},
                                    wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};

@@ -17,6 +17,9 @@ struct Tombstoned {};
 
 using Answer = std::variant<Grant, NotHeld, Tombstoned>;
 
+/// What a release leaves behind.
+enum class Tombstone { yes, no };
+
 /// How a waiter is woken.
 enum class Wake {
   push,   ///< by messages on its channel
@@ -59,7 +62,8 @@ class Protocol {
   /// a third of its ttl: longer would use up the lease.
   base::Result<std::int64_t> replicated(const Request& request, base::Wait wait);
   base::Result<Standing> check(const Request& request, base::Wait wait);
-  base::Result<Released> release(const Request& request, Force force, base::Wait wait);
+  base::Result<Released> release(const Request& request, Force force, Tombstone tombstone, base::Wait wait);
+  base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait);
 
   /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has
   /// read. Returns whether the server agreed. For a connection that has subscribed, and so speaks RESP3.

@@ -15,6 +15,7 @@ extern const Script acquire_script;
 extern const Script release_script;
 extern const Script renew_script;
 extern const Script reclaim_script;
+extern const Script raise_script;
 extern const Script check_script;
 extern const Script inspect_script;
 

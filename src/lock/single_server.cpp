@@ -54,12 +54,14 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   auto& session = protocol_.session();
   wait = session.bounded(wait);
   names_ = request.names;
+  if (request.ticket != 0) ticket_ = ticket_ == 0 ? request.ticket : std::min(ticket_, request.ticket);
   const auto before = session.sent_at();
   auto answer =
       queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
   if (session.sent_at() != before) may_hold_ = true;
   if (!answer) {
     unanswered_ |= is_unanswered(answer, before);
+    is_lost_ |= session.sent_at() != before;
     return std::unexpected(std::move(answer).error());
   }
   auto acquired = RLOCK_TRY(to_acquired(std::move(*answer)));
@@ -116,6 +118,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
     may_hold_ = queues || unanswered_;
     busy_.look_at = next_look();
+    busy_.ticket = queues ? ticket_ : 0;
     return busy_;
   }
   return base::fail(ErrorCode::internal, "the token was released before");
@@ -167,12 +170,30 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
     if (standing && standing->holder == Standing::Holder::nobody) (void)reclaim(request, wait);
   }
   const auto before = protocol_.session().sent_at();
-  auto released = protocol_.release(request, force, wait);
+  auto released = protocol_.release(request, force, Tombstone::yes, wait);
   if (released && released->outcome != ReleaseOutcome::released && release_unanswered_) {
     released->outcome = ReleaseOutcome::unknown;
   }
   release_unanswered_ |= is_unanswered(released, before);
   return released;
+}
+
+// What goes over the connection of the acquire is carried out behind it, and where it is answered nothing else is under
+// way.
+Result<bool> SingleServer::give_back(const Request& request, Wait wait) {
+  auto& session = protocol_.session();
+  const bool is_behind = session.is_open() && !is_lost_;
+  const auto connection = session.connection();
+  const auto released =
+      RLOCK_TRY(protocol_.release(request, Force::no, is_behind ? Tombstone::no : Tombstone::yes, wait));
+  (void)released;
+  may_hold_ = false;
+  unanswered_ = false;
+  return is_behind && session.connection() == connection;
+}
+
+Result<bool> SingleServer::raise(const Request& request, std::uint64_t fence, Wait wait) {
+  return protocol_.raise(request, fence, wait);
 }
 
 std::vector<pollfd> SingleServer::wait_fds() const {

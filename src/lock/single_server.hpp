@@ -7,7 +7,7 @@ namespace rlock::lock {
 
 /// Locks that one server keeps, at one place at a time: a lone server, the master that a Sentinel names, the node of a
 /// Cluster.
-class SingleServer : public Backend {
+class SingleServer : public Voter {
  public:
   /// best_wake: how a waiter is woken where the server allows it.
   explicit SingleServer(redis::Session session, Wake best_wake = Wake::push)
@@ -17,6 +17,8 @@ class SingleServer : public Backend {
   base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
   base::Result<Standing> check(const Request& request, base::Wait wait) override;
   base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
+  base::Result<bool> give_back(const Request& request, base::Wait wait) override;
+  base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) override;
   bool may_hold() const override { return may_hold_; }
   std::vector<pollfd> wait_fds() const override;
   base::Result<Event> drain() override;
@@ -47,6 +49,7 @@ class SingleServer : public Backend {
   std::optional<Names> names_;  ///< of the lock that events are about
   bool may_hold_ = false;
   bool unanswered_ = false;  ///< a request went unanswered: it may have been granted or queued
+  bool is_lost_ = false;     ///< an acquire went unanswered: it may still come
 
   // As a waiter.
   std::int64_t ticket_ = 0;  ///< the earliest that we ever had

@@ -1,9 +1,10 @@
 -- release: compare and delete, or leave the queue; then hand the free lock to the next waiter.
 --
 -- ARGV[1] token
--- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing
+-- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing; '0': it may come again
 -- ARGV[3] force   '1': release whoever holds it; else ''
 -- ARGV[4] grace, ARGV[5] young   as in acquire: a lock that was free before is not handed to a waiter meanwhile
+-- ARGV[6] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
@@ -45,7 +46,7 @@ if not mine then
   redis.call('ZREM', queue, token)
   if rank and rank < WATCHERS then tell_watchers(1) end
 end
-redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
+if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
 local first, dead
 if mine or not holder then first, dead = first_waiter(false) end
@@ -56,5 +57,6 @@ elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)
 end
 -- A lock that was free before may be kept for another. Where INFO is denied, nobody is given it here.
-if first and (mine or kept_for(tonumber(ARGV[4]) or 0, tonumber(ARGV[5]) or 0) == 0) then hand_off(first, dead) end
+local is_ours_to_hand = mine and ARGV[6] ~= '1'
+if first and (is_ours_to_hand or kept_for(tonumber(ARGV[4]) or 0, tonumber(ARGV[5]) or 0) == 0) then hand_off(first, dead) end
 return {mine and 1 or holder and 0 or -1, record or ''}

@@ -1,0 +1,706 @@
+#include "lock/quorum.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/retry.hpp"
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// The largest ttl in the fleet, where --grace does not say it.
+constexpr Duration usual_max_ttl = 30s;
+// Who says nothing for so long is passed over, and then left alone for a while.
+constexpr Duration patience = 50ms;
+constexpr Duration skip_time = 2s;
+// For a token of which a release or a renewal may still be under way to a server: longer than the kernel goes on sending
+// (TCP_USER_TIMEOUT), as the tombstone.
+constexpr Duration silence = 31s;
+// A waiter looks at least this often, so that one server that stands still holds up nobody for long.
+constexpr Duration max_look = 1s;
+
+}  // namespace
+
+/// One server, and what we know of our vote there.
+struct Quorum::Member {
+  explicit Member(std::unique_ptr<Voter> server) : voter(std::move(server)) {}
+
+  /// What the last answer was.
+  enum class Said { nothing, yes, held, nobody, young, failed };
+
+  std::unique_ptr<Voter> voter;
+  std::uint64_t flight = 0;    ///< of that request, or of the last one
+  Instant asked{};             ///< when it was sent
+  Said said = Said::nothing;   ///< to the last one
+  std::optional<base::Error> error;
+  std::optional<Busy> busy;
+  std::optional<Released> released;
+  bool is_to_release = false;
+  std::optional<Standing> standing;
+  Instant counts_from{};       ///< of our vote
+  Instant until{};             ///< D of our vote; past: no vote
+  std::uint64_t fence = 0;     ///< that came with it
+  bool is_raised = false;      ///< every later fence there is larger than that of our lease
+  Instant skipped_until{};     ///< it did not answer: others first
+  Instant silent_until{};      ///< a message of our token may be under way to it: no vote is asked for
+  bool is_unclean = false;     ///< such a message may have made us the holder: to be given back first
+  base::Fiber call;            ///< the one request that is under way; it ends before the rest does
+
+  void lose() {
+    until = {};
+    is_raised = false;
+  }
+  void keep_silent() {
+    silent_until = BootClock::now() + silence;
+    is_unclean = true;
+  }
+};
+
+Quorum::Quorum(std::vector<Server> servers, Duration timeout)
+    : quorum_(servers.size() / 2 + 1), timeout_(timeout), name_("the " + std::to_string(servers.size()) + " servers") {
+  std::ranges::sort(servers, {}, &Server::rank);
+  for (auto& server : servers) members_.push_back(std::make_unique<Member>(std::move(server.voter)));
+}
+
+Quorum::~Quorum() {
+  for (auto& member : members_) member->call.cancel();
+}
+
+// ---------------------------------------------------------------- asking
+
+// A call that is under way in another thread has to end before this one goes on: it may have looked up where errno of
+// that thread is.
+Result<Request> Quorum::begin(const Request& request) {
+  const auto thread = std::this_thread::get_id();
+  if (std::exchange(thread_, thread) != thread) {
+    for (auto& member : members_) member->call.cancel();
+  }
+  ++flight_;
+  auto own = request;
+  own.is_vote = true;
+  own.grace = std::max(request.grace > Duration::zero() ? request.grace : usual_max_ttl, request.ttl);
+  own.ticket = ticket_;
+  request_ = own;
+  return own;
+}
+
+// Whether the request went out: not where another is under way.
+bool Quorum::ask(Member& member, Instant until, std::function<void(Wait)> call) {
+  if (member.call.is_running()) return false;
+  member.flight = flight_;
+  member.asked = BootClock::now();
+  member.said = Member::Said::nothing;
+  member.error.reset();
+  const bool started = member.call.start([until, call = std::move(call)](base::Poller& poller) { call({until, poller}); });
+  if (!started) {
+    member.said = Member::Said::failed;
+    member.error = base::Error{ErrorCode::internal, "no memory for a request"};
+  }
+  return started;
+}
+
+bool Quorum::ask_to_acquire(Member& member, Queue queue, Instant until) {
+  if (BootClock::now() < member.silent_until) return false;
+  return ask(member, until, [this, &member, queue, request = *request_](Wait wait) {
+    if (member.is_unclean) {
+      const auto goes_on = member.voter->give_back(request, wait);
+      if (!goes_on.value_or(false)) {
+        member.keep_silent();
+        member.said = Member::Said::failed;
+        member.error = goes_on ? base::Error{ErrorCode::unready, member.voter->name() + " may still be asked for earlier"}
+                               : goes_on.error();
+        return;
+      }
+      member.is_unclean = false;
+    }
+    heard(member, member.voter->acquire(request, queue, wait));
+  });
+}
+
+void Quorum::heard(Member& member, Result<Acquired> acquired) {
+  using Said = Member::Said;
+  if (!acquired) {
+    member.said = Said::failed;
+    member.error = std::move(acquired).error();
+    member.skipped_until = BootClock::now() + skip_time;
+    return;
+  }
+  if (const auto* grant = std::get_if<Grant>(&*acquired)) {
+    member.said = Said::yes;
+    if (member.fence != grant->fence) member.is_raised = false;
+    member.fence = grant->fence;
+    member.counts_from = grant->counts_from;
+    member.until = LeaseTerms{request_->ttl, {}, {}}.deadline(grant->counts_from);
+    return;
+  }
+  member.lose();
+  member.busy = std::get<Busy>(std::move(*acquired));
+  member.said = member.busy->kept_for ? Said::young : Said::held;
+  if (ticket_ == 0) ticket_ = member.busy->ticket;
+}
+
+// A vote that had ended before a restarted server took us back does not count: another may have had one there meanwhile,
+// and be forgotten too. (The model finds two holders.)
+void Quorum::ask_to_renew(Member& member, Watch watch, Instant until) {
+  const auto vote_before = member.until;
+  ask(member, until, [this, &member, watch, vote_before, request = *request_](Wait wait) {
+    heard(member, member.voter->renew(request, watch, wait), vote_before);
+  });
+}
+
+void Quorum::heard(Member& member, Result<Standing> standing, Instant vote_before) {
+  using Said = Member::Said;
+  if (!standing) {
+    member.said = Said::failed;
+    member.error = std::move(standing).error();
+    member.keep_silent();  // if it has restarted, it may yet take us back
+    return;
+  }
+  switch (standing->holder) {
+    case Standing::Holder::nobody:
+      member.said = Said::nobody;
+      member.lose();
+      return;
+    case Standing::Holder::other:
+      member.said = Said::held;
+      member.lose();
+      return;
+    case Standing::Holder::us:
+      break;
+  }
+  if (standing->is_reclaimed && BootClock::now() >= vote_before) {
+    member.said = Said::nobody;
+    member.lose();
+    member.keep_silent();
+    return;
+  }
+  if (standing->is_reclaimed) {
+    base::log_note(member.voter->name() + " restarted and had forgotten " + request_->names.lock + "; reclaimed it");
+  }
+  member.said = Said::yes;
+  member.counts_from = standing->counts_from;
+  member.until = LeaseTerms{request_->ttl, {}, {}}.deadline(standing->counts_from);
+  if (member.fence == 0) member.fence = standing->fence;
+  if (standing->fence < fence_) member.is_raised = false;
+  member.standing = std::move(*standing);
+}
+
+void Quorum::ask_to_raise(Member& member, Instant until) {
+  ask(member, until, [this, &member, fence = fence_, request = *request_](Wait wait) {
+    const auto raised = member.voter->raise(request, fence, wait);
+    if (!raised) {
+      member.said = Member::Said::failed;
+      member.error = raised.error();
+      return;
+    }
+    member.said = *raised ? Member::Said::yes : Member::Said::nobody;
+    if (!*raised) member.lose();
+    member.is_raised = *raised && fence == fence_;
+  });
+}
+
+void Quorum::ask_to_release(Member& member, Force force, Instant until) {
+  if (member.call.is_running()) return;
+  member.is_to_release = false;
+  ask(member, until, [&member, force, request = *request_](Wait wait) {
+    auto released = member.voter->release(request, force, wait);
+    member.said = released ? Member::Said::yes : Member::Said::failed;
+    if (released) {
+      member.released = std::move(*released);
+    } else {
+      member.error = std::move(released).error();
+    }
+  });
+}
+
+// What was got behind the gap, or comes late and is not wanted.
+void Quorum::give_back(Member& member) {
+  member.lose();
+  member.busy.reset();
+  const auto until = BootClock::now() + timeout_;
+  ask(member, until, [&member, request = *request_](Wait wait) {
+    const auto goes_on = member.voter->give_back(request, wait);
+    member.said = goes_on ? Member::Said::nobody : Member::Said::failed;
+    if (!goes_on) member.error = goes_on.error();
+    if (!goes_on.value_or(false)) member.keep_silent();
+  });
+}
+
+base::Readiness Quorum::drive(Wait wait) {
+  std::array<base::Fiber*, 8> calls{};
+  std::size_t n = 0;
+  for (auto& member : members_) calls.at(n++) = &member->call;
+  return base::drive(std::span(calls).first(n), {}, wait);
+}
+
+// Until `done`, or until all that were asked in this flight have answered, but for those that take much longer than the
+// others did: they may stand still. Their requests go on.
+Result<void> Quorum::fly(Wait wait, const Done& done) {
+  const auto start = BootClock::now();
+  auto end = wait.until();
+  std::size_t open = members_.size() + 1;
+  while (!done()) {
+    const auto now = BootClock::now();
+    const auto still_open = count([&](const Member& m) { return m.flight == flight_ && m.call.is_running(); });
+    const auto answered = count([&](const Member& m) { return m.flight == flight_ && m.said != Member::Said::nothing; });
+    if (std::exchange(open, still_open) > still_open && answered > 0) end = std::min(wait.until(), now + patience + 2 * (now - start));
+    if (open == 0) break;
+    if (now >= end) {
+      for (auto& member : members_) {
+        if (member->flight == flight_ && member->call.is_running()) member->skipped_until = now + skip_time;
+      }
+      break;
+    }
+    if (drive(wait.at_most(end)) == base::Readiness::interrupted) return base::interrupted();
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- counting
+
+template <class Is>
+std::size_t Quorum::count(Is is) const {
+  return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const auto& member) { return is(*member); }));
+}
+
+bool Quorum::counts(const Member& member, Instant now) const { return now < member.until; }
+
+std::size_t Quorum::votes(Instant now) const {
+  return count([&](const Member& member) { return counts(member, now); });
+}
+
+// The instant from which q votes count: the lease on the whole ends when the first of these does.
+Instant Quorum::counts_from(Instant now) const {
+  std::vector<Instant> from;
+  for (const auto& member : members_) {
+    if (counts(*member, now)) from.push_back(member->counts_from);
+  }
+  if (from.size() < quorum_) return {};
+  std::ranges::sort(from, std::greater());
+  return from[quorum_ - 1];
+}
+
+std::unexpected<base::Error> Quorum::unavailable() const {
+  std::size_t good = 0;
+  std::string why;
+  auto code = ErrorCode::unreachable;
+  for (const auto& member : members_) {
+    const bool is_silent = member->call.is_running();
+    if (!is_silent && !member->error) {
+      ++good;
+      continue;
+    }
+    why += "; " + (member->error ? member->error->message : "no answer from " + member->voter->name());
+    if (member->error && !base::may_pass(*member->error) && member->error->code != ErrorCode::interrupted) {
+      code = member->error->code;
+    }
+  }
+  return base::fail(code, std::to_string(good) + " of " + std::to_string(members_.size()) + " servers can be used, and " +
+                              std::to_string(quorum_) + " are needed" + why);
+}
+
+// ---------------------------------------------------------------- acquiring
+
+// The first server in the order that somebody else holds.
+Quorum::Member* Quorum::gap() {
+  const auto found = std::ranges::find_if(members_, [](const auto& m) {
+    return m->said == Member::Said::held && !m->call.is_running();
+  });
+  return found == members_.end() ? nullptr : found->get();
+}
+
+// A non-queueing acquire at the first server that answers, there alone: asked all at once, two clients would take the
+// servers from each other. With Queue::yes it queues there.
+Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
+  const auto now = BootClock::now();
+  for (const bool skipped : {false, true}) {
+    for (auto& member : members_) {
+      if (counts(*member, now) || (now < member->skipped_until) != skipped) continue;
+      if (!ask_to_acquire(*member, queue, wait.until())) continue;
+      auto decided = [&] { return count([&](const Member& m) { return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held); }) > 0; };
+      RLOCK_TRY(fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
+      if (decided()) return {};
+    }
+    // All are slow: wait for the first of them.
+    if (skipped) {
+      RLOCK_TRY(fly(wait, [&] { return count([&](const Member& m) { return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held); }) > 0; }));
+    }
+  }
+  return {};
+}
+
+Result<void> Quorum::ask_the_others(Wait wait) {
+  const auto now = BootClock::now();
+  for (auto& member : members_) {
+    const bool is_fresh = counts(*member, now) && now < member->counts_from + request_->ttl / 3;
+    const bool has_answered = member->flight == flight_ && member->said != Member::Said::nothing;
+    if (!is_fresh && !has_answered) ask_to_acquire(*member, Queue::no, wait.until());
+  }
+  return fly(wait, [&] {
+    const auto at = BootClock::now();
+    const auto lost = count([&](const Member& m) {
+      return !counts(m, at) && !m.call.is_running();
+    });
+    return votes(at) >= quorum_ || lost > members_.size() - quorum_;
+  });
+}
+
+// Before a lease is used, q servers that hold the token know its fence, the largest of all votes': whoever gets q votes
+// later has one of theirs, and a larger fence.
+Result<bool> Quorum::raise_all(Wait wait) {
+  const auto now = BootClock::now();
+  std::uint64_t fence = 0;
+  for (const auto& member : members_) {
+    if (counts(*member, now)) fence = std::max(fence, member->fence);
+  }
+  if (std::exchange(fence_, fence) != fence) {
+    for (auto& member : members_) member->is_raised = false;
+  }
+  for (auto& member : members_) {
+    if (!counts(*member, now)) continue;
+    if (member->fence == fence_) member->is_raised = true;
+    if (!member->is_raised) ask_to_raise(*member, wait.until());
+  }
+  const auto raised = [&] {
+    const auto at = BootClock::now();
+    return count([&](const Member& m) { return counts(m, at) && m.is_raised; }) >= quorum_;
+  };
+  RLOCK_TRY(fly(wait, raised));
+  return raised();
+}
+
+Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait) {
+  RLOCK_TRY(begin(request));
+  stage_ = Stage::acquiring;
+  wait = wait.at_most(BootClock::now() + timeout_);
+  // A second time where the first server became ours, and another is the gap now.
+  for (std::size_t round = 0; round < members_.size() && !wait.is_over(); ++round) {
+    ++flight_;
+    for (auto& member : members_) {
+      if (!member->call.is_running()) member->said = Member::Said::nothing;
+    }
+    auto now = BootClock::now();
+    if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
+    now = BootClock::now();
+    const auto* const at = gap();
+    if (votes(now) == 0 || (at != nullptr && queue == Queue::yes && at == waits_at_)) {
+      waits_at_ = gap();
+      break;
+    }
+    RLOCK_TRY(ask_the_others(wait));
+    if (votes(BootClock::now()) >= quorum_) {
+      ++flight_;
+      const bool is_raised = RLOCK_TRY(raise_all(wait));
+      if (is_raised) {
+        waits_at_ = nullptr;
+        return Grant{fence_, counts_from(BootClock::now()), {}};
+      }
+    }
+    waits_at_ = gap();
+    if (waits_at_ == nullptr || queue == Queue::no) break;
+    tidy();
+  }
+  return not_acquired();
+}
+
+// Keeps what is before the gap, and gives back the rest.
+Result<Acquired> Quorum::not_acquired() {
+  tidy();
+  const auto now = BootClock::now();
+  if (waits_at_ != nullptr) {
+    auto busy = *waits_at_->busy;
+    busy.look_at = std::min(busy.look_at, now + max_look);
+    for (const auto& member : members_) {
+      if (counts(*member, now)) busy.look_at = std::min(busy.look_at, member->counts_from + request_->ttl / 3);
+    }
+    return busy;
+  }
+  // Young servers: how long until enough of them vote.
+  std::vector<Duration> young;
+  for (const auto& member : members_) {
+    if (member->said == Member::Said::young) young.push_back(*member->busy->kept_for);
+  }
+  const auto failed = count([](const Member& m) { return m.said == Member::Said::failed || m.call.is_running(); });
+  if (young.empty() || failed > members_.size() - quorum_) return unavailable();
+  std::ranges::sort(young);
+  const auto others = members_.size() - failed - young.size();
+  const auto kept = young[std::min(young.size() - 1, quorum_ > others ? quorum_ - others - 1 : 0)];
+  Busy busy;
+  busy.kept_for = busy.holder_ttl = kept;
+  busy.look_at = now + std::min(kept, max_look);
+  return busy;
+}
+
+// Gives back what we do not wait with: all behind the gap, or all where there is none.
+void Quorum::tidy() {
+  if (stage_ != Stage::acquiring) return;
+  bool is_behind = waits_at_ == nullptr;
+  for (auto& member : members_) {
+    if (member.get() == waits_at_) {
+      is_behind = true;
+      continue;
+    }
+    if (!is_behind || member->call.is_running()) continue;
+    const bool queues = member->busy && member->busy->ticket != 0;
+    if (member->until != Instant{} || queues) give_back(*member);
+  }
+}
+
+// ---------------------------------------------------------------- holding
+
+Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
+  RLOCK_TRY(begin(request));
+  const auto start = BootClock::now();
+  // Who holds the lock may win other votes, too. Who does not, or does not know it, since another process acquired the
+  // lock, must not acquire it anew.
+  const bool holds = votes(start) >= quorum_;
+  for (auto& member : members_) {
+    if (!holds || counts(*member, start)) {
+      ask_to_renew(*member, watch, wait.until());
+    } else {
+      ask_to_acquire(*member, Queue::no, wait.until());
+    }
+  }
+  stage_ = Stage::holding;
+  const auto renewed = [&] {
+    const auto now = BootClock::now();
+    return count([&](const Member& m) { return counts(m, now) && m.counts_from >= start; });
+  };
+  const auto lost = [&] {
+    const auto now = BootClock::now();
+    return count([&](const Member& m) {
+      return !counts(m, now) && !m.call.is_running() && m.said != Member::Said::failed && m.flight == flight_;
+    });
+  };
+  RLOCK_TRY(fly(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }));
+  const auto now = BootClock::now();
+  if (lost() > members_.size() - quorum_) {
+    // Another may be running only if it can have q votes.
+    const auto others = count([&](const Member& m) { return !counts(m, now) && m.said == Member::Said::held; });
+    const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
+    return Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody};
+  }
+  if (renewed() < quorum_) return unavailable();
+  if (fence_ == 0) {
+    for (const auto& member : members_) {
+      if (counts(*member, now)) fence_ = std::max(fence_, member->fence);
+    }
+  }
+  // What was won late has to know the fence too; nobody waits for it.
+  for (auto& member : members_) {
+    if (counts(*member, now) && member->fence != fence_ && !member->is_raised) ask_to_raise(*member, now + timeout_);
+  }
+  return Standing{.holder = Standing::Holder::us, .fence = fence_, .counts_from = counts_from(now)};
+}
+
+Result<Standing> Quorum::check(const Request& request, Wait wait) {
+  RLOCK_TRY(begin(request));
+  using Holder = Standing::Holder;
+  for (auto& member : members_) {
+    member->standing.reset();
+    ask(*member, wait.until(), [&member = *member, own = *request_](Wait own_wait) {
+      auto standing = member.voter->check(own, own_wait);
+      member.said = standing ? Member::Said::yes : Member::Said::failed;
+      if (!standing) {
+        member.error = std::move(standing).error();
+        return;
+      }
+      if (standing->holder != Holder::us) member.lose();
+      member.standing = std::move(*standing);
+    });
+  }
+  const auto found = [&](Holder holder) {
+    return count([&](const Member& m) { return m.flight == flight_ && m.standing && m.standing->holder == holder; });
+  };
+  const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
+  RLOCK_TRY(fly(wait, [&] { return found(Holder::us) >= quorum_ || not_ours() > members_.size() - quorum_; }));
+  if (found(Holder::us) >= quorum_) {
+    Standing result{.holder = Holder::us};
+    for (const auto& member : members_) {
+      if (member->flight != flight_ || !member->standing || member->standing->holder != Holder::us) continue;
+      if (!result.record) result.record = member->standing->record;
+      result.fence = std::max(result.fence, member->standing->fence);
+    }
+    if (fence_ != 0) result.fence = fence_;
+    return result;
+  }
+  if (not_ours() <= members_.size() - quorum_) return unavailable();
+  return Standing{.holder = found(Holder::other) > found(Holder::nobody) ? Holder::other : Holder::nobody};
+}
+
+// To all at once, and nobody waits for a server that stands still.
+Result<Released> Quorum::release(const Request& request, Force force, Wait wait) {
+  RLOCK_TRY(begin(request));
+  const bool was_holding = votes(BootClock::now()) >= quorum_;
+  stage_ = Stage::releasing;
+  const auto start = BootClock::now();
+  for (auto& member : members_) {
+    member->released.reset();
+    member->is_to_release = true;
+    // What stands still may go on: the release comes behind it, over another connection.
+    if (member->call.is_running() && start >= member->asked + patience) member->call.cancel();
+    member->flight = flight_;
+    if (!member->call.is_running()) ask_to_release(*member, force, wait.until());
+  }
+  std::optional<Instant> enough;
+  RLOCK_TRY(fly(wait, [&] {
+    for (auto& member : members_) {
+      if (member->is_to_release) ask_to_release(*member, force, wait.until());
+    }
+    const auto now = BootClock::now();
+    const auto answered = count([](const Member& m) { return m.released.has_value(); });
+    if (answered >= quorum_ && !enough) enough = now;
+    return enough && now >= *enough + 2 * (*enough - start) + 2ms;
+  }));
+  const auto answered = count([](const Member& m) { return m.released.has_value(); });
+  if (answered < quorum_) return unavailable();
+  const auto outcomes = [&](ReleaseOutcome outcome) {
+    return count([&](const Member& m) { return m.released && m.released->outcome == outcome; });
+  };
+  for (auto& member : members_) member->lose();
+  const auto released = outcomes(ReleaseOutcome::released);
+  Released result{ReleaseOutcome::absent};
+  for (const auto& member : members_) {
+    if (member->released && member->released->holder && !result.holder) result.holder = member->released->holder;
+  }
+  const auto unheard = members_.size() - answered;
+  if (released >= quorum_ || (force == Force::yes && released > 0)) {
+    result.outcome = ReleaseOutcome::released;
+  } else if (outcomes(ReleaseOutcome::not_a_lock) > 0) {
+    result.outcome = ReleaseOutcome::not_a_lock;
+  } else if (was_holding && released > 0) {
+    result.outcome = ReleaseOutcome::released;
+  } else if (released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
+    result.outcome = ReleaseOutcome::unknown;
+  } else if (outcomes(ReleaseOutcome::not_owner) > 0) {
+    result.outcome = ReleaseOutcome::not_owner;
+  }
+  return result;
+}
+
+bool Quorum::may_hold() const {
+  return std::ranges::any_of(members_, [](const auto& m) { return m->call.is_running() || m->voter->may_hold(); });
+}
+
+// ---------------------------------------------------------------- news
+
+std::vector<pollfd> Quorum::wait_fds() const {
+  std::vector<pollfd> fds;
+  for (const auto& member : members_) {
+    if (member->call.is_running()) {
+      fds.insert(fds.end(), member->call.fds().begin(), member->call.fds().end());
+    } else if (member.get() == waits_at_ || stage_ == Stage::holding) {
+      const auto theirs = member->voter->wait_fds();
+      fds.insert(fds.end(), theirs.begin(), theirs.end());
+    }
+  }
+  return fds;
+}
+
+Result<Event> Quorum::drain() {
+  if (!request_) return Event{};
+  base::PlainPoller plain;
+  drive({Instant{}, plain});
+  tidy();
+  Event all;
+  for (auto& member : members_) {
+    if (member->call.is_running() || (member.get() != waits_at_ && stage_ != Stage::holding)) continue;
+    const auto event = member->voter->drain();
+    if (!event) {
+      // A waiter goes elsewhere. A holder renews all in time, and finds out then.
+      if (member.get() == waits_at_) all.look_at = {};
+      continue;
+    }
+    all.granted |= event->granted;
+    all.touched |= event->touched;
+    all.look_at = std::min(all.look_at, event->look_at);
+  }
+  return all;
+}
+
+// ---------------------------------------------------------------- status
+
+Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                Wait wait) {
+  ++flight_;
+  std::vector<std::optional<std::vector<Inspection>>> seen(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    ask(*members_[i], wait.until(), [&, i](Wait own) {
+      auto found = members_[i]->voter->inspect(wire_keys, max_waiters, own);
+      members_[i]->said = found ? Member::Said::yes : Member::Said::failed;
+      if (found) {
+        seen[i] = std::move(*found);
+      } else {
+        members_[i]->error = std::move(found).error();
+      }
+    });
+  }
+  const auto flown = fly(wait, [] { return false; });
+  for (auto& member : members_) {
+    if (!member->call.is_running()) continue;
+    member->call.cancel();  // it would write to what is gone
+    member->error = base::Error{ErrorCode::unreachable, "no answer from " + member->voter->name()};
+  }
+  RLOCK_TRY(flown);
+  if (static_cast<std::size_t>(std::ranges::count_if(seen, [](const auto& s) { return s.has_value(); })) < quorum_) {
+    return unavailable();
+  }
+  std::vector<Inspection> result;
+  for (std::size_t key = 0; key < wire_keys.size(); ++key) {
+    std::vector<Inspection> sights;
+    for (auto& server : seen) {
+      if (server) sights.push_back(std::move((*server)[key]));
+    }
+    result.push_back(merged(std::move(sights), members_.size()));
+  }
+  return result;
+}
+
+Result<std::vector<std::string>> Quorum::list(const std::string& prefix, Wait wait) {
+  ++flight_;
+  std::set<std::string> keys;
+  std::size_t answered = 0;
+  for (auto& member : members_) {
+    ask(*member, wait.until(), [&, &asked = *member](Wait own) {
+      auto found = asked.voter->list(prefix, own);
+      asked.said = found ? Member::Said::yes : Member::Said::failed;
+      if (!found) {
+        asked.error = std::move(found).error();
+        return;
+      }
+      ++answered;
+      keys.insert(found->begin(), found->end());
+    });
+  }
+  const auto flown = fly(wait, [] { return false; });
+  for (auto& member : members_) member->call.cancel();
+  RLOCK_TRY(flown);
+  if (answered < quorum_) return unavailable();
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+// FNV-1a.
+std::string rank_of(std::string_view wire_key, std::string_view server) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const auto text : {wire_key, std::string_view("\n"), server}) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  }
+  std::string rank(16, '0');
+  for (auto digit = rank.rbegin(); digit != rank.rend(); ++digit, hash >>= 4U) *digit = "0123456789abcdef"[hash & 15U];
+  return rank;
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/fiber.hpp"
+#include "lock/backend.hpp"
+
+namespace rlock::lock {
+
+/// A lock on several independent servers: whoever has the votes of more than half of them holds it. That alone makes it
+/// safe; the queue, which stands at one server, gives order.
+///
+/// A vote is a lease on one server, and counts until the deadline of that lease. The lease on the whole lasts as long as
+/// q votes count. All clients go through the servers in one order. Who did not get enough votes keeps those before the
+/// gap, which is the first server that said "not yours", gives back those behind it, and queues at the gap. A server that
+/// restarted a moment ago may have forgotten a vote, and does not vote until that one has ended. tests/model/quorum.pml
+/// checks these rules.
+///
+/// Servers are asked side by side, in one thread. Who answers too late for one step is heard in a later one: its vote
+/// counts, or is given back.
+class Quorum final : public Backend {
+ public:
+  struct Server {
+    std::string rank;  ///< the servers of a lock are asked in this order, the same for all clients
+    std::unique_ptr<Voter> voter;
+  };
+
+  /// timeout: of one server, for messages and patience.
+  Quorum(std::vector<Server> servers, base::Duration timeout);
+  ~Quorum() override;
+
+  base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) override;
+  base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
+  base::Result<Standing> check(const Request& request, base::Wait wait) override;
+  base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
+  bool may_hold() const override;
+  std::vector<pollfd> wait_fds() const override;
+  base::Result<Event> drain() override;
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                base::Wait wait) override;
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+  base::Duration timeout() const override { return timeout_; }
+  const std::string& name() const override { return name_; }
+
+ private:
+  struct Member;
+  enum class Stage { idle, acquiring, holding, releasing };
+  using Done = std::function<bool()>;
+
+  base::Result<Request> begin(const Request& request);
+  bool ask(Member& member, base::Instant until, std::function<void(base::Wait)> call);
+  bool ask_to_acquire(Member& member, Queue queue, base::Instant until);
+  void ask_to_renew(Member& member, Watch watch, base::Instant until);
+  void ask_to_raise(Member& member, base::Instant until);
+  void ask_to_release(Member& member, Force force, base::Instant until);
+  void give_back(Member& member);
+  void heard(Member& member, base::Result<Acquired> acquired);
+  void heard(Member& member, base::Result<Standing> standing, base::Instant vote_before);
+  base::Readiness drive(base::Wait wait);
+  base::Result<void> fly(base::Wait wait, const Done& done);
+
+  base::Result<void> ask_the_first(Queue queue, base::Wait wait);
+  base::Result<void> ask_the_others(base::Wait wait);
+  base::Result<bool> raise_all(base::Wait wait);
+  base::Result<Acquired> not_acquired();
+  Member* gap();
+  void tidy();
+
+  bool counts(const Member& member, base::Instant now) const;
+  std::size_t votes(base::Instant now) const;
+  base::Instant counts_from(base::Instant now) const;
+  template <class Is>
+  std::size_t count(Is is) const;
+  std::unexpected<base::Error> unavailable() const;
+
+  std::vector<std::unique_ptr<Member>> members_;  ///< in the order of this lock
+  std::size_t quorum_;
+  base::Duration timeout_;
+  std::string name_;
+  std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
+  Stage stage_ = Stage::idle;
+  std::optional<Request> request_;
+  std::uint64_t flight_ = 0;     ///< counted, to tell the answers to this flight
+  std::uint64_t fence_ = 0;      ///< of the lease
+  Member* waits_at_ = nullptr;   ///< the gap, while we queue there
+  std::int64_t ticket_ = 0;      ///< the first that we ever got, at any server
+};
+
+/// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have
+/// different first servers.
+std::string rank_of(std::string_view wire_key, std::string_view server);
+
+}  // namespace rlock::lock
