@@ -269,6 +269,19 @@ Result<void> Quorum::fly(Wait wait, const Done& done) {
   return {};
 }
 
+// Lets calls of earlier flights end that are answered soon.
+Result<void> Quorum::settle(Wait wait) {
+  while (true) {
+    auto end = base::never;
+    for (const auto& member : members_) {
+      const auto soon = member->asked + patience;
+      if (member->call.is_running() && BootClock::now() < soon) end = std::min(end, soon);
+    }
+    if (end == base::never || wait.is_over()) return {};
+    if (drive(wait.at_most(end)) == base::Readiness::interrupted) return base::interrupted();
+  }
+}
+
 // ---------------------------------------------------------------- counting
 
 template <class Is>
@@ -386,6 +399,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
   RLOCK_TRY(begin(request));
   stage_ = Stage::acquiring;
   wait = wait.at_most(BootClock::now() + timeout_);
+  if (waits_at_ == nullptr) RLOCK_TRY(settle(wait));
   // A second time where the first server became ours, and another is the gap now.
   for (std::size_t round = 0; round < members_.size() && !wait.is_over(); ++round) {
     ++flight_;
@@ -418,7 +432,12 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
 
 // Keeps what is before the gap, and gives back the rest.
 Result<Acquired> Quorum::not_acquired() {
+  auto result = why_not();
   tidy();
+  return result;
+}
+
+Result<Acquired> Quorum::why_not() const {
   const auto now = BootClock::now();
   if (waits_at_ != nullptr) {
     auto busy = *waits_at_->busy;

@@ -62,12 +62,14 @@ class Quorum final : public Backend {
   void heard(Member& member, base::Result<Acquired> acquired);
   void heard(Member& member, base::Result<Standing> standing, base::Instant vote_before);
   base::Readiness drive(base::Wait wait);
+  base::Result<void> settle(base::Wait wait);
   base::Result<void> fly(base::Wait wait, const Done& done);
 
   base::Result<void> ask_the_first(Queue queue, base::Wait wait);
   base::Result<void> ask_the_others(base::Wait wait);
   base::Result<bool> raise_all(base::Wait wait);
   base::Result<Acquired> not_acquired();
+  base::Result<Acquired> why_not() const;
   Member* gap();
   void tidy();
 

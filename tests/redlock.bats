@@ -1,0 +1,246 @@
+# Redlock: a lock on five independent servers, held by whoever has the votes of three.
+load helper
+
+names=(one two three four five)
+
+setup_file() {
+  local name
+  servers=
+  for name in one two three four five; do
+    start_server "$name"
+    servers+=${servers:+,}$url
+  done
+  export servers
+  # Until all are old enough to vote.
+  until_true 10 all_vote
+}
+teardown_file() { stop_servers; }
+setup() {
+  key="key-$BATS_TEST_NUMBER"
+  export RLOCK_SERVER=$servers RLOCK_GRACE=1s RLOCK_TTL=3s
+  cd "$BATS_TEST_TMPDIR" || return 1
+  jobs_before=$(jobs -p)
+}
+# What a test has killed or stopped is as before when the next begins.
+teardown() {
+  local name
+  end_jobs
+  for name in "${names[@]}"; do
+    kill -CONT "$(server_pid "$name")" 2>/dev/null || true
+    ! is_gone "$(server_pid "$name")" || start_server "$name"
+  done
+  until_true 10 all_vote
+}
+
+# at NAME COMMAND...: asks one server directly.
+at() { redis-cli -s "$BATS_FILE_TMPDIR/$1.sock" "${@:2}"; }
+# A ttl and a second, which the server may be ahead.
+is_old() { [ "$(at "$1" info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -ge 4 ]; }
+all_vote() {
+  local name
+  for name in "${names[@]}"; do is_old "$name" || return 1; done
+}
+stop() { for name; do kill -STOP "$(server_pid "$name")"; done; }
+kill_server() {
+  for name; do
+    kill -KILL "$(server_pid "$name")"
+    until_true 5 is_gone "$(server_pid "$name")"
+  done
+}
+# held_at: the names of the servers that know a holder of $key.
+held_at() {
+  for name in "${names[@]}"; do [ "$(at "$name" exists "rlock:$key" 2>/dev/null)" != 1 ] || echo "$name"; done
+}
+holders() { [ "$(held_at | wc -l)" = "$1" ]; }
+queues() {
+  local sum=0
+  for name in "${names[@]}"; do sum=$((sum + $(at "$name" zcard "rlock:q:{rlock:$key}"))); done
+  [ "$sum" = "$1" ]
+}
+# In the order in which this key asks them: it queues at the first.
+first_in_order() {
+  rlock acquire "$key" >held
+  rlock run -w 5s "$key" -- true 3>&- &
+  until_true 5 queues 1
+  for name in "${names[@]}"; do [ "$(at "$name" zcard "rlock:q:{rlock:$key}")" = 0 ] || first=$name; done
+  rlock release "$key" "$(cat held)"
+  wait $!
+}
+
+@test "every verb works on five servers" {
+  expect 0 rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"; rlock status "$RLOCK_KEY"'
+  [[ $output == *held* ]]
+  until_true 2 holders 0
+  token=$(rlock acquire "$key")
+  until_true 2 holders 5
+  expect 0 rlock status --exit-code "$key"
+  rlock status --json "$key" | jq -e '.held and .votes >= 3 and .servers == 5 and (.holders | length) == 1'
+  expect 0 rlock renew "$key" "$token"
+  expect 79 rlock renew "$key" 00000000000000000000000000000000
+  expect 79 rlock release "$key" 00000000000000000000000000000000
+  until_true 2 holders 5
+  expect 0 rlock release "$key" "$token"
+  until_true 2 holders 0
+  expect 79 rlock release "$key" "$token"
+  expect 1 rlock status --exit-code "$key"
+  rlock acquire "$key" >/dev/null
+  [ "$(rlock status --json | jq -r '.locks[].key')" = "$key" ]
+  expect 0 rlock release --force "$key"
+  until_true 2 holders 0
+}
+
+@test "busy is 75, at once and after a wait, and leaves no trace of who waited" {
+  rlock acquire "$key" >token
+  expect 75 rlock run -n "$key" -- touch ran
+  expect 75 rlock run -w 300ms "$key" -- touch ran
+  [ ! -e ran ]
+  queues 0
+  for name in "${names[@]}"; do [ "$(at "$name" get "rlock:$key")" = "$(cat token)" ]; done
+}
+
+@test "waiters get their turn in the order in which they came" {
+  rlock acquire "$key" >token
+  for i in 1 2 3 4 5 6; do
+    background rlock run -w 20s "$key" -- sh -c "echo $i >>order"
+    until_true 5 queues "$i"
+  done
+  rlock release "$key" "$(cat token)"
+  finish
+  [ "$(tr -d '\n' <order)" = 123456 ]
+}
+
+@test "two servers that are down cost nobody the lock" {
+  kill_server one two
+  for i in 1 2 3 4 5; do expect 0 rlock run -w 5s "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- echo in'; done
+  token=$(rlock acquire "$key")
+  expect 75 rlock run -n "$key" -- true
+  expect 0 rlock renew "$key" "$token"
+  expect 0 rlock status --exit-code "$key"
+  expect 0 rlock release "$key" "$token"
+}
+
+@test "two servers that stand still cost nobody the lock, nor a holder hers" {
+  first_in_order
+  stop "$first" "$([ "$first" = four ] && echo five || echo four)"
+  expect 0 rlock run -w 5s "$key" -- sleep 4
+  background rlock run -w 10s "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
+  until_true 5 test -e running
+  background rlock run -w 10s "$key" -- sh -c 'echo 2 >>order'
+  finish
+  [ "$(tr -d '\n' <order)" = 12 ]
+}
+
+@test "with three of five down it is 69, not busy, and the message names them" {
+  rlock acquire "other-$key" >/dev/null
+  kill_server one two three
+  expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -n --connect-timeout 1s "$key" -- touch ran
+  [[ $stderr == *one.sock*two.sock*three.sock* || $stderr == *three.sock* ]]
+  expect_error 69 'are needed' rlock status "$key"
+  [ ! -e ran ]
+  until_true 2 not_held_at four
+  until_true 2 not_held_at five
+}
+not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
+
+@test "a server whose key was deleted is won back while the command runs" {
+  rlock run "$key" -- sh -c 'touch running; sleep 2; touch ended' 3>&- &
+  pid=$!
+  until_true 5 test -e running
+  until_true 5 holders 5
+  at three del "rlock:$key"
+  until_true 5 holders 5
+  ended 0 "$pid"
+  [ -e ended ]
+}
+
+@test "a lock that was deleted on three servers is lost" {
+  rlock run "$key" -- sleep 30 3>&- &
+  pid=$!
+  until_true 5 holders 5
+  for name in one two three; do at "$name" set "rlock:$key" 0123456789abcdef0123456789abcdef px 9000; done
+  ended 79 "$pid"
+}
+
+@test "a server that restarts and has forgotten everything is taken back by its holder" {
+  rlock run "$key" -- sh -c 'touch running; sleep 4; touch ended' 2>err 3>&- &
+  pid=$!
+  until_true 5 holders 5
+  sleep 1.2 # a renewal tells of the server's run
+  kill_server two
+  start_server two
+  until_true 5 grep -q 'two.sock restarted and had forgotten' err
+  holders 5
+  ended 0 "$pid"
+  [ -e ended ]
+}
+
+@test "a server that has just started does not vote" {
+  kill_server one two
+  start_server one
+  start_server two
+  expect 0 rlock run -n "$key" -- true
+  kill_server three
+  expect_error 69 'restarted a moment ago' rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+  [ "$(held_at)" = '' ]
+  # Once they are old enough, they do.
+  expect 0 rlock run -w 10s "$key" -- touch ran
+  is_old one
+  is_old two
+}
+
+@test "fences grow whichever majority gives them" {
+  last=0
+  for down in 'one two' 'three four' 'five one' 'two three' 'four five' 'one three'; do
+    # shellcheck disable=SC2086 # two names
+    stop $down
+    fence=$(rlock run -w 5s "$key" -- sh -c 'echo "$RLOCK_FENCE"')
+    for name in $down; do kill -CONT "$(server_pid "$name")"; done
+    ((fence > last)) || {
+      echo "$fence after $last, without $down" >&2
+      return 1
+    }
+    last=$fence
+  done
+}
+
+@test "the servers that grant a lock all know its fence before the command starts" {
+  # The others of a majority are far ahead.
+  at one set "rlock:f:{rlock:$key}" 8000000000000000
+  fence=$(rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"')
+  count=0
+  for name in "${names[@]}"; do
+    [ "$(at "$name" get "rlock:f:{rlock:$key}")" -lt "$fence" ] || count=$((count + 1))
+  done
+  ((count >= 3))
+}
+
+@test "a waiter that is ended by TERM leaves nothing on any server" {
+  rlock acquire "$key" >token
+  rlock run "$key" -- touch ran 3>&- &
+  pid=$!
+  until_true 5 queues 1
+  kill -TERM "$pid"
+  ended 143 "$pid"
+  queues 0
+  expect 0 rlock release "$key" "$(cat token)"
+  until_true 2 holders 0
+  [ ! -e ran ]
+}
+
+@test "when a holder is killed its guard releases the lock on all servers" {
+  rlock run "$key" -- sleep 60 3>&- &
+  pid=$!
+  until_true 5 guard_of "$pid"
+  until_true 5 holders 5
+  kill -KILL "$pid"
+  until_true 5 holders 0
+}
+
+@test "while a majority cannot be reached a holder is stopped before its lease ends" {
+  rlock run --ttl 2s "$key" -- sh -c 'touch running; sleep 30' 3>&- &
+  pid=$!
+  until_true 5 test -e running
+  stop one two three
+  ended 79 "$pid"
+}
