@@ -652,63 +652,60 @@ Result<Event> Quorum::drain() {
 
 // ---------------------------------------------------------------- status
 
-Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
-                                                Wait wait) {
+// What each server that answers in time says; fewer than q answers are a failure.
+template <class T>
+Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(Voter&, Wait)>& call) {
   ++flight_;
-  std::vector<std::optional<std::vector<Inspection>>> seen(members_.size());
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    ask(*members_[i], wait.until(), [&, i](Wait own) {
-      auto found = members_[i]->voter->inspect(wire_keys, max_waiters, own);
-      members_[i]->said = found ? Member::Said::yes : Member::Said::failed;
-      if (found) {
-        seen[i] = std::move(*found);
+  std::vector<T> answers;
+  for (auto& member : members_) {
+    ask(*member, wait.until(), [&, &asked = *member](Wait own) {
+      auto answer = call(*asked.voter, own);
+      asked.said = answer ? Member::Said::yes : Member::Said::failed;
+      if (answer) {
+        answers.push_back(std::move(*answer));
       } else {
-        members_[i]->error = std::move(found).error();
+        asked.error = std::move(answer).error();
       }
     });
   }
   const auto flown = fly(wait, [] { return false; });
   for (auto& member : members_) {
     if (!member->call.is_running()) continue;
-    member->call.cancel();  // it would write to what is gone
+    member->call.cancel();  // later there would be nowhere to put its answer
     member->error = base::Error{ErrorCode::unreachable, "no answer from " + member->voter->name()};
   }
   RLOCK_TRY(flown);
-  if (static_cast<std::size_t>(std::ranges::count_if(seen, [](const auto& s) { return s.has_value(); })) < quorum_) {
-    return unavailable();
-  }
+  if (answers.size() < quorum_) return unavailable();
+  return answers;
+}
+
+Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                Wait wait) {
+  auto servers = RLOCK_TRY(ask_all<std::vector<Inspection>>(
+      wait, [&](Voter& voter, Wait own) { return voter.inspect(wire_keys, max_waiters, own); }));
   std::vector<Inspection> result;
   for (std::size_t key = 0; key < wire_keys.size(); ++key) {
     std::vector<Inspection> sights;
-    for (auto& server : seen) {
-      if (server) sights.push_back(std::move((*server)[key]));
-    }
+    for (auto& server : servers) sights.push_back(std::move(server[key]));
     result.push_back(merged(std::move(sights), members_.size()));
   }
   return result;
 }
 
 Result<std::vector<std::string>> Quorum::list(const std::string& prefix, Wait wait) {
-  ++flight_;
+  const auto servers = RLOCK_TRY(ask_all<std::vector<std::string>>(
+      wait, [&](Voter& voter, Wait own) { return voter.list(prefix, own); }));
   std::set<std::string> keys;
-  std::size_t answered = 0;
-  for (auto& member : members_) {
-    ask(*member, wait.until(), [&, &asked = *member](Wait own) {
-      auto found = asked.voter->list(prefix, own);
-      asked.said = found ? Member::Said::yes : Member::Said::failed;
-      if (!found) {
-        asked.error = std::move(found).error();
-        return;
-      }
-      ++answered;
-      keys.insert(found->begin(), found->end());
-    });
-  }
-  const auto flown = fly(wait, [] { return false; });
-  for (auto& member : members_) member->call.cancel();
-  RLOCK_TRY(flown);
-  if (answered < quorum_) return unavailable();
+  for (const auto& server : servers) keys.insert(server.begin(), server.end());
   return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+Result<std::vector<std::string>> Quorum::warnings(Wait wait) {
+  const auto servers =
+      RLOCK_TRY(ask_all<std::vector<std::string>>(wait, [](Voter& voter, Wait own) { return voter.warnings(own); }));
+  std::vector<std::string> all;
+  for (const auto& server : servers) all.insert(all.end(), server.begin(), server.end());
+  return all;
 }
 
 // FNV-1a.

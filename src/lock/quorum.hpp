@@ -44,6 +44,7 @@ class Quorum final : public Backend {
   base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                 base::Wait wait) override;
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+  base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
   base::Duration timeout() const override { return timeout_; }
   const std::string& name() const override { return name_; }
 
@@ -73,6 +74,8 @@ class Quorum final : public Backend {
   Member* gap();
   void tidy();
 
+  template <class T>
+  base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call);
   bool counts(const Member& member, base::Instant now) const;
   std::size_t votes(base::Instant now) const;
   base::Instant counts_from(base::Instant now) const;
