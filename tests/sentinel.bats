@@ -294,6 +294,25 @@ old_sentinel() {
   is_free
 }
 
+@test "the Sentinel that tells of failovers dies: another one tells" {
+  local first
+  here
+  start_job -t 6s
+  first=$at
+  hurt 'field.watchers[0].kill()'
+  # It is replaced with the first renewal since.
+  begin_anew
+  until_true 10 is_renewed
+  begin_anew
+  field 'before = field.master(); field.watchers[1].redis("SENTINEL", "FAILOVER", "mymaster")'
+  another_master
+  here
+  [ "$at" != "$first" ]
+  until_true 6 is_renewed
+  [ "$(redis-cli -p "$first" role | head -n 1)" = master ]
+  end_job
+}
+
 @test "rlock is killed after a failover: its guard gives the lock back on the new master" {
   here
   start_job -t 60s
@@ -303,6 +322,24 @@ old_sentinel() {
   is_held
   kill -KILL "$job"
   until_true 10 is_free
+}
+
+@test "a lock that the new master was never told of is taken back by its holder" {
+  local fence
+  here
+  start_job -t 9s
+  fence=$(redis hget "rlock:i:{rlock:$key}" "$(token)")
+  # What its replicas have is deleted there, so that the one that is promoted knows nothing.
+  begin_anew
+  until_true 10 is_renewed
+  hurt 'for each in field.servers: each is field.master() or each.redis("CONFIG", "SET", "replica-read-only", "no")'
+  field 'for each in field.servers: each is field.master() or each.redis("DEL", "rlock:'"$key"'")'
+  field 'for each in field.servers: each.redis("CONFIG", "SET", "replica-read-only", "yes")'
+  field 'before = field.failover()'
+  here
+  until_true 10 is_held
+  [ "$(redis hget "rlock:i:{rlock:$key}" "$(token)" | cut -d' ' -f5)" = "$(cut -d' ' -f5 <<<"$fence")" ]
+  end_job
 }
 
 @test "--grace counts from the promotion: nobody new gets a free lock for so long" {
