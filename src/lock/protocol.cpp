@@ -54,13 +54,13 @@ bool is_of_a_move(const Reply& reply) {
   return reply.is_error() && (reply.error_code() == "TRYAGAIN" || reply.error_code() == "ASK");
 }
 
-ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Duration young_for) {
+ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
   return {acquire_script,
           request.names,
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-           std::string(letter_of(wake)), request.who.encode(), std::to_string(request.grace.count()),
-           std::to_string(young_for.count())}};
+           std::string(letter_of(wake)), request.who.encode(), std::to_string(request.grace.count()), "0"},
+          request.grace, 6};
 }
 
 // Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
@@ -114,9 +114,10 @@ base::Error Protocol::error_of(const Reply& reply) {
 
 // Sends the hash of the script, and the whole script after a NOSCRIPT. The whole script is sent until it was answered
 // once: a proxy may close the connection after each answer.
-Result<Reply> Protocol::run(const ScriptCall& call, Wait wait) {
+Result<Reply> Protocol::run(ScriptCall call, Wait wait) {
   is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
+    RLOCK_TRY(tell_youth(call, wait));
     const bool in_full = unknown_ == &call.script;
     const auto request = in_full ? call.in_full() : call.by_hash();
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
@@ -161,29 +162,30 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   return unexpected_reply();
 }
 
-// For how long the server is young under the request's grace, as far as its locator knows. Only a session that is
-// connected knows which server that is.
-Result<base::Duration> Protocol::young_for(const Request& request, Wait wait) {
-  if (request.grace == base::Duration::zero()) return request.grace;
+// Fills in for how long the server is young, as far as its locator knows. Only a session that is connected knows which
+// server that is, so this comes before each flight.
+Result<void> Protocol::tell_youth(ScriptCall& call, Wait wait) {
+  if (call.grace == base::Duration::zero()) return {};
   RLOCK_TRY(session_.open(wait));
-  return session_.young_for(request.grace);
+  call.arguments.at(call.young_at) = std::to_string(session_.young_for(call.grace).count());
+  return {};
 }
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
-  const auto young = RLOCK_TRY(young_for(request, wait));
-  const auto reply = RLOCK_TRY(run(acquisition(request, ticket, wake, young), wait));
+  const auto reply = RLOCK_TRY(run(acquisition(request, ticket, wake), wait));
   return read_answer(reply);
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
   is_moving_ = was_asked_ = false;
-  const auto young = RLOCK_TRY(young_for(request, wait));
   for (int redirections = 0;;) {
+    auto call = acquisition(request, ticket, wake);
+    RLOCK_TRY(tell_youth(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3,
                                       {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
                                        request.names.channel(request.token), request.names.channel_of_all()},
-                                      acquisition(request, ticket, wake, young).by_hash()};
+                                      call.by_hash()};
     RLOCK_TRY(session_.send(flight, wait));
     const auto hello = RLOCK_TRY(session_.next(wait));
     const auto subscribed = RLOCK_TRY(session_.next(wait));
@@ -287,13 +289,13 @@ Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait w
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
-  const auto young = RLOCK_TRY(young_for(request, wait));
   const auto reply = RLOCK_TRY(run({release_script,
                                     request.names,
                                     request.token,
                                     {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
                                      force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
-                                     std::to_string(young.count()), request.is_vote ? "1" : ""}},
+                                     "0", request.is_vote ? "1" : ""},
+                                    request.grace, 4},
                                    wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};

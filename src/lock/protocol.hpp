@@ -83,10 +83,10 @@ class Protocol {
   const redis::Session& session() const { return session_; }
 
  private:
-  base::Result<redis::Reply> run(const ScriptCall& call, base::Wait wait);
+  base::Result<redis::Reply> run(ScriptCall call, base::Wait wait);
   base::Result<redis::Reply> run_while_moving(const ScriptCall& call, base::Wait wait);
   base::Error error_of(const redis::Reply& reply);
-  base::Result<base::Duration> young_for(const Request& request, base::Wait wait);
+  base::Result<void> tell_youth(ScriptCall& call, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "lock/names.hpp"
 #include "lock/scripts.hpp"
 #include "redis/connection.hpp"
@@ -18,6 +19,8 @@ struct ScriptCall {
   const Names& names;
   const std::string& token;
   std::vector<std::string> arguments;
+  base::Duration grace{};    ///< not zero: one argument is for how many milliseconds the server is young under it,
+  std::size_t young_at = 0;  ///< namely this, from 0
 
   redis::Command by_hash() const;
   redis::Command in_full() const;

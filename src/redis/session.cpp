@@ -60,8 +60,9 @@ Result<void> Session::connect(Wait wait) {
 Result<void> Session::open(Wait wait) {
   if (connection_) locator_->keep_watch(bounded(wait));
   if (connection_ && locator_->has_moved()) connection_.reset();
-  if (connection_) return {};
-  return connect(bounded(wait));
+  if (!connection_) RLOCK_TRY(connect(bounded(wait)));
+  is_chosen_ = true;
+  return {};
 }
 
 std::vector<Command> Session::greeting_commands() const {
@@ -78,7 +79,8 @@ std::vector<Command> Session::greeting_commands() const {
 
 Result<void> Session::send(std::span<const Command> commands, Wait wait) {
   wait = bounded(wait);
-  RLOCK_TRY(open(wait));
+  if (!connection_ || !std::exchange(is_chosen_, false)) RLOCK_TRY(open(wait));
+  is_chosen_ = false;
   std::vector<Command> greeting;
   if (!std::exchange(is_greeted_, true)) {
     greeting = greeting_commands();

@@ -69,7 +69,8 @@ class Session {
   /// call fails with gone.
   void pin() { locator_->pin(); }
 
-  /// Connects, unless it is connected: for those who have to know the server before they send.
+  /// Connects, unless it is connected: for those who have to know the server before they send. What is sent next goes
+  /// over this connection.
   base::Result<void> open(base::Wait wait);
   /// See Locator::young_for.
   base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
@@ -99,6 +100,7 @@ class Session {
   Greet greet_;
   Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
+  bool is_chosen_ = false;     ///< open() was called since the last send()
   bool is_greeted_ = false;  ///< on this connection
   std::uint64_t connections_ = 0;  ///< made so far
   std::vector<Reply> pushes_;
