@@ -269,6 +269,23 @@ old_sentinel() {
   in_order
 }
 
+@test "a master that wakes after it was replaced grants nothing" {
+  local token
+  here
+  hurt 'before = field.master(); before.stop()'
+  # It is named still, and takes the connection.
+  background rlock run -v -w 40s --connect-timeout 40s "$key" -- touch ran 2>said
+  another_master
+  here
+  token=$(rlock acquire -t 1m "$key")
+  field 'before.resume()'
+  until_true 20 waiting 1
+  [ ! -e ran ]
+  rlock release "$key" "$token"
+  finish
+  [ -e ran ]
+}
+
 @test "no master at all: the command is dead before its lease ends, and the status is 79" {
   here
   write_job

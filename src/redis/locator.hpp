@@ -37,7 +37,10 @@ class Locator {
   /// Called before has_moved() for a connection that stands: time to ask anew, if what tells of moves was lost. May use
   /// a part of the wait.
   virtual void keep_watch(base::Wait) {}
-  /// Descriptors that become readable when has_moved() may have changed.
+  /// The same as far as somebody has told of it, without looking: asked after each reply, which is worth nothing where it
+  /// comes from a server that was replaced.
+  virtual bool has_news() { return false; }
+  /// Descriptors that become readable when has_news() may have changed.
   virtual std::vector<int> watch_fds() const { return {}; }
   /// Whether the target is used only if it says that it is a master (ROLE).
   virtual bool wants_master() const { return false; }

@@ -176,7 +176,7 @@ void SentinelLocator::keep_watch(Wait wait) {
   has_moved_ = master && master->endpoint != master_->endpoint;
 }
 
-bool SentinelLocator::has_moved() {
+bool SentinelLocator::has_news() {
   if (!watch_) return has_moved_;
   const auto told = watch_->pushes();
   if (told) {

@@ -35,6 +35,10 @@ Result<T> Session::dropped(base::Error error) {
   return std::unexpected(std::move(error));
 }
 
+base::Error Session::replaced() const {
+  return {ErrorCode::unreachable, name() + ": it is not the master any more"};
+}
+
 Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
   target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
   auto socket = redis::connect(target.addresses, name(), wait);
@@ -123,6 +127,8 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
 Result<Reply> Session::next(Wait wait) {
   auto reply = connection_->next(bounded(wait));
   if (!reply) return dropped<Reply>(reply.error());
+  // A master that was frozen and replaced grants what it was asked for before.
+  if (locator_->has_news()) return dropped<Reply>(replaced());
   if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name()));
   if (is_of_a_replica(*reply)) {
     reason_ = Reason::demoted;
@@ -182,9 +188,7 @@ Result<std::optional<Reply>> Session::ask(const Reply& reply, const Command& com
 }
 
 Result<std::vector<Reply>> Session::pushes() {
-  if (locator_->has_moved()) {
-    return dropped<std::vector<Reply>>({ErrorCode::unreachable, name() + ": it is not the master any more"});
-  }
+  if (locator_->has_news()) return dropped<std::vector<Reply>>(replaced());
   auto result = std::exchange(pushes_, {});
   auto fresh = connection_->drain();
   if (!fresh) return dropped<std::vector<Reply>>(fresh.error());

@@ -93,6 +93,7 @@ class Session {
   base::Result<void> start(std::span<const Command> greeting, std::span<const Command> commands, base::Wait wait);
   template <class T>
   base::Result<T> dropped(base::Error error);
+  base::Error replaced() const;
 
   std::unique_ptr<Locator> locator_;
   Greeting greeting_;
