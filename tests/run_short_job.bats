@@ -134,8 +134,8 @@ wire_size() {
   script() { sha1sum <"$(dirname "$RLOCK")/scripts/$1.lua" | cut -d' ' -f1; }
   keys=(5 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token")
   local acquire release
-  acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann ")
-  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '')
+  acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann " '')
+  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '' '' '')
   echo "expected: $acquire $release"
   [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$acquire $release" ]
 }

@@ -17,7 +17,7 @@ script() {
     "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$@"
 }
 
-acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-0}"; }
+acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-}"; }
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
@@ -508,7 +508,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   local fence
   fence=$(acquire a | line 2)
   is "$(acquire a)" 1 "$fence"
-  is "$(acquire a 30000 '' s '7 host ann ' 1)" 1 "$fence" "$(run_id)"
+  is "$(acquire a 30000 '' s '7 host ann ' '1 0')" 1 "$fence" "$(run_id)"
 }
 
 @test "reclaim after somebody else held the lock says that it is lost" {

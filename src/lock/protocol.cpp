@@ -59,8 +59,8 @@ ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticke
           request.names,
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-           std::string(letter_of(wake)), request.who.encode(), std::to_string(request.grace.count()), "0"},
-          request.grace, 6};
+           std::string(letter_of(wake)), request.who.encode(), ""},
+          request.grace, 5};
 }
 
 // Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
@@ -117,7 +117,7 @@ base::Error Protocol::error_of(const Reply& reply) {
 Result<Reply> Protocol::run(ScriptCall call, Wait wait) {
   is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
-    RLOCK_TRY(tell_youth(call, wait));
+    RLOCK_TRY(tell_grace(call, wait));
     const bool in_full = unknown_ == &call.script;
     const auto request = in_full ? call.in_full() : call.by_hash();
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
@@ -162,12 +162,13 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   return unexpected_reply();
 }
 
-// Fills in for how long the server is young, as far as its locator knows. Only a session that is connected knows which
+// Fills in the grace, and for how long the server is young under it as far as its locator knows. Only a session that is connected knows which
 // server that is, so this comes before each flight.
-Result<void> Protocol::tell_youth(ScriptCall& call, Wait wait) {
+Result<void> Protocol::tell_grace(ScriptCall& call, Wait wait) {
   if (call.grace == base::Duration::zero()) return {};
   RLOCK_TRY(session_.open(wait));
-  call.arguments.at(call.young_at) = std::to_string(session_.young_for(call.grace).count());
+  call.arguments.at(call.grace_at) =
+      std::to_string(call.grace.count()) + ' ' + std::to_string(session_.young_for(call.grace).count());
   return {};
 }
 
@@ -180,7 +181,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
   is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
     auto call = acquisition(request, ticket, wake);
-    RLOCK_TRY(tell_youth(call, wait));
+    RLOCK_TRY(tell_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3,
                                       {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
@@ -293,9 +294,8 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
                                     request.names,
                                     request.token,
                                     {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
-                                     force == Force::yes ? "1" : "", std::to_string(request.grace.count()),
-                                     "0", request.is_vote ? "1" : ""},
-                                    request.grace, 4},
+                                     force == Force::yes ? "1" : "", "", request.is_vote ? "1" : ""},
+                                    request.grace, 3},
                                    wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};

@@ -86,7 +86,7 @@ class Protocol {
   base::Result<redis::Reply> run(ScriptCall call, base::Wait wait);
   base::Result<redis::Reply> run_while_moving(const ScriptCall& call, base::Wait wait);
   base::Error error_of(const redis::Reply& reply);
-  base::Result<void> tell_youth(ScriptCall& call, base::Wait wait);
+  base::Result<void> tell_grace(ScriptCall& call, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;

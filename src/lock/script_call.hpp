@@ -19,8 +19,8 @@ struct ScriptCall {
   const Names& names;
   const std::string& token;
   std::vector<std::string> arguments;
-  base::Duration grace{};    ///< not zero: one argument is for how many milliseconds the server is young under it,
-  std::size_t young_at = 0;  ///< namely this, from 0
+  base::Duration grace{};    ///< not zero: one argument says so, and for how long the server is young under it
+  std::size_t grace_at = 0;  ///< namely this, from 0
 
   redis::Command by_hash() const;
   redis::Command in_full() const;

@@ -6,9 +6,7 @@
 -- ARGV[3] ticket  '' do not queue; '0' queue behind all; else queue at this earlier ticket
 -- ARGV[4] wake    's', 'c' or 'p' (see info)
 -- ARGV[5] who     free text for status
--- ARGV[6] grace   milliseconds from the start of the server during which a free lock is kept for its holders of before;
---                 a hand-off to this token is not stopped. '0': none
--- ARGV[7] young   milliseconds for which it is kept at least, under a grace
+-- ARGV[6] grace   see kept_for in common.lua; a hand-off to this token is not stopped
 --
 -- Returns {1, fence, run}                                 held; run: the id of this run of the server under a grace, which
 --                                                         asks for it anyway; else ''
@@ -21,9 +19,9 @@
 --         {-1}                                            the token has a tombstone; it never holds again
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local grace, young = tonumber(ARGV[6]) or 0, tonumber(ARGV[7]) or 0
+local grace = ARGV[6] or ''
 
-local function run_id() return grace > 0 and of_server('run_id') or '' end
+local function run_id() return grace ~= '' and of_server('run_id') or '' end
 
 local holder = holder_of_lock()
 
@@ -55,7 +53,7 @@ if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 local kept = 0
 if not holder then
   local refusal
-  kept, refusal = kept_for(grace, young)
+  kept, refusal = kept_for(grace)
   if refusal then return refusal end
 end
 if not holder and kept == 0 then

@@ -108,14 +108,16 @@ local function of_server(field)
 end
 
 -- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
--- acquire it. `grace` counts from the start, and `young` is what the caller knows of (its master was promoted). The
--- uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied.
-local function kept_for(grace, young)
-  if grace == 0 then return 0 end
+-- acquire it. `grace` is empty, or "GRACE YOUNG": for how many milliseconds from the start of the server it is kept, and
+-- for how many from now at least, since the caller knows more (its master was promoted). The uptime runs ahead by up to a
+-- second. Fails, with an error reply, where INFO is denied.
+local function kept_for(grace)
+  if (grace or '') == '' then return 0 end
+  local ms, young = string.match(grace, '^(%d+) (%d+)$')
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if not uptime then return nil, {err = 'NOINFO the uptime of the server is not to be had'} end
-  local seconds = math.ceil(grace / 1000) + 1 - uptime
-  return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), young, 0)
+  local seconds = math.ceil(ms / 1000) + 1 - uptime
+  return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), tonumber(young), 0)
 end
 
 local function pack(wake, since, fence, who)

@@ -3,8 +3,8 @@
 -- ARGV[1] token
 -- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing; '0': it may come again
 -- ARGV[3] force   '1': release whoever holds it; else ''
--- ARGV[4] grace, ARGV[5] young   as in acquire: a lock that was free before is not handed to a waiter meanwhile
--- ARGV[6] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
+-- ARGV[4] grace   see kept_for in common.lua: a lock that was free before is not handed to a waiter meanwhile
+-- ARGV[5] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
@@ -57,6 +57,6 @@ elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)
 end
 -- A lock that was free before may be kept for another. Where INFO is denied, nobody is given it here.
-local is_ours_to_hand = mine and ARGV[6] ~= '1'
-if first and (is_ours_to_hand or kept_for(tonumber(ARGV[4]) or 0, tonumber(ARGV[5]) or 0) == 0) then hand_off(first, dead) end
+local is_ours_to_hand = mine and ARGV[5] ~= '1'
+if first and (is_ours_to_hand or kept_for(ARGV[4]) == 0) then hand_off(first, dead) end
 return {mine and 1 or holder and 0 or -1, record or ''}
