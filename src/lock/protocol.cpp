@@ -162,8 +162,8 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   return unexpected_reply();
 }
 
-// Fills in the grace, and for how long the server is young under it as far as its locator knows. Only a session that is connected knows which
-// server that is, so this comes before each flight.
+// Fills in the grace, and for how long the server is young under it as far as its locator knows. Only a session that is
+// connected knows which server that is, so this comes before each flight.
 Result<void> Protocol::tell_grace(ScriptCall& call, Wait wait) {
   if (call.grace == base::Duration::zero()) return {};
   RLOCK_TRY(session_.open(wait));
