@@ -52,6 +52,8 @@ step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4
   --busy "$(nproc)" --seed $((seed + 1))
 step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100 --grace --seed "$seed"
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
+step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"
+step 'majorities of five servers' python3 -B tests/faults/minorities.py --seconds $((seconds / 4)) --majority --seed "$seed"
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2

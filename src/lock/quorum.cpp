@@ -420,6 +420,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
       const bool is_raised = RLOCK_TRY(raise_all(wait));
       if (is_raised) {
         waits_at_ = nullptr;
+        stage_ = Stage::holding;
         return Grant{fence_, counts_from(BootClock::now()), {}};
       }
     }

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Contenders for one lock on five servers, of which up to two are in trouble at any time.
+
+    minorities.py [--seconds 30] [--contenders 8] [--ttl 3] [--seed N] [--keep DIR] [--kinds kill,stop,cut]
+
+No server persists anything. Killed ones come back empty, and do not vote for a ttl and a second; stopped ones go on after up
+to twice the ttl; connections are cut in any number. Contenders run commands of 5 ms to one and a half ttl under the lock, one
+after the other. checker.py judges the intervals: no two commands overlap, each has a larger fence than those before it, none
+is stopped, and no rlock fails. With --majority up to all five are in trouble: commands may be stopped then, and rlock may
+fail, but nothing may overlap. (Fences may then fall back behind those of servers whose clocks are all that is left, and do
+not, since all clocks are one.) Ends with one line of counts, and "N wrong"; status 1 where anything was.
+"""
+
+import argparse
+import collections
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import checker  # noqa: E402
+from topologies import Redlock  # noqa: E402
+
+KEY = "minorities"
+
+
+class Contender(threading.Thread):
+    """Runs one command after the other until it is told to stop, and keeps how each rlock ended."""
+
+    def __init__(self, name, url, directory, options, seed):
+        super().__init__()
+        self.name, self.url, self.directory, self.options = name, url, directory, options
+        self.random = random.Random(seed)
+        self.stopping = threading.Event()
+        self.ends = []  # (status, what it said)
+
+    def run(self):
+        ttl = self.options.ttl
+        holds = (5,) * 12 + (20,) * 4 + (100, 500, 1500 * ttl)
+        while not self.stopping.is_set():
+            rlock = subprocess.run(
+                [os.environ["RLOCK"], "run", "--ttl", f"{ttl}s", "--grace", f"{ttl}s", "--kill-after", "200ms", "--wait",
+                 "3m", KEY, "--", f"{HERE}/worker.py", self.directory, str(self.random.choice(holds)), self.name],
+                env={**os.environ, "RLOCK_SERVER": self.url}, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                timeout=600, check=False)
+            self.ends.append((rlock.returncode, rlock.stderr.strip()))
+
+
+class Trouble:
+    """What befalls the servers: never more than `most` at once, counting those that are too young to vote."""
+
+    def __init__(self, servers, options, chance):
+        self.servers, self.options, self.chance = servers, options, chance
+        self.most = len(servers) if options.majority else (len(servers) - 1) // 2
+        self.until = dict.fromkeys(servers, 0)
+        self.pending = []  # (when, what)
+        self.met = collections.Counter()
+
+    def step(self):
+        now = time.monotonic()
+        due = [entry for entry in self.pending if entry[0] <= now]
+        self.pending = [entry for entry in self.pending if entry[0] > now]
+        for _, end in due:
+            end()
+        if self.chance.random() < 0.3:
+            return
+        kind = self.chance.choice(self.options.kinds.split(","))
+        well = [server for server in self.servers if self.until[server] <= now]
+        if kind == "cut":
+            server = self.chance.choice(self.servers)
+            if self.until[server] <= now:
+                server.redis("CLIENT", "KILL", "TYPE", self.chance.choice(("normal", "pubsub")), "SKIPME", "yes")
+                self.met[kind] += 1
+            return
+        if len(self.servers) - len(well) >= self.most:
+            return
+        server = self.chance.choice(well)
+        self.met[kind] += 1
+        if kind == "kill":
+            away = self.chance.uniform(0, 1)
+            server.kill()
+            self.pending.append((now + away, server.start))
+            self.until[server] = now + away + self.options.ttl + 2.5
+        else:
+            asleep = self.chance.uniform(0.05, 2 * self.options.ttl)
+            server.stop()
+            self.pending.append((now + asleep, server.resume))
+            self.until[server] = now + asleep + 0.5
+
+    def end(self):
+        for _, end in self.pending:
+            end()
+
+
+def judge(directory, options, trouble, ends):
+    with open(directory + "/log", encoding="ascii") as log:
+        lines = log.readlines()
+    runs, _ = checker.read_log(lines, directory + "/beats")
+    wrong, summary = checker.check(lines, directory + "/beats")
+    stopped = [run for run in runs.values() if run.end is None]
+    failed = [(status, said) for status, said in ends if status != 0]
+    if not options.majority:
+        wrong += [f"stopped: {run.id}" for run in stopped]
+        wrong += [f"status {status}: {said}" for status, said in failed]
+    reclaimed = sum("reclaimed it" in said for _, said in ends)
+    met = ", ".join(f"{count} {kind}" for kind, count in sorted(trouble.met.items()))
+    print(f"{met}; runs {len(runs)}, reclaimed in {reclaimed}, overlaps {summary['overlap']}, stopped {len(stopped)}, "
+          f"failed {len(failed)}")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--contenders", type=int, default=8)
+    parser.add_argument("--ttl", type=int, default=3)
+    parser.add_argument("--kinds", default="kill,stop,cut")
+    parser.add_argument("--majority", action="store_true")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--keep", help="work there, and leave it")
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    chance = random.Random(options.seed)
+    directory = options.keep or tempfile.mkdtemp(prefix="minorities.")
+    os.makedirs(directory, exist_ok=True)
+    contenders = []
+    with Redlock(directory + "/servers") as field:
+        trouble = Trouble(field.servers, options, chance)
+        try:
+            time.sleep(options.ttl + 2)  # until all are old enough to vote
+            contenders += [Contender(f"c{i}", field.url, directory, options, options.seed + i)
+                           for i in range(options.contenders)]
+            for contender in contenders:
+                contender.start()
+            end = time.monotonic() + options.seconds
+            while time.monotonic() < end:
+                trouble.step()
+                time.sleep(chance.uniform(0, 0.3))
+        finally:
+            for contender in contenders:
+                contender.stopping.set()
+            trouble.end()
+            for contender in contenders:
+                contender.join()
+    wrong = judge(directory, options, trouble, [end for contender in contenders for end in contender.ends])
+    for line in wrong:
+        print(line)
+    print(f"{len(wrong)} wrong")
+    if not options.keep:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,303 @@
+#include "lock/quorum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Wait;
+
+// A server as far as its votes go: a holder, an age, a last fence. It answers at once, after `delay`, or never.
+class FakeVoter final : public Voter {
+ public:
+  explicit FakeVoter(std::string name) : name_(std::move(name)) {}
+
+  base::Result<Acquired> acquire(const Request& request, Queue queue, Wait wait) override {
+    const auto sent = BootClock::now();
+    asked.push_back(queue == Queue::yes ? "queue" : "acquire");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    if (holder.empty() && is_young) return Busy{.kept_for = 1s};
+    if (holder.empty()) holder = request.token, fence_of_holder = ++last_fence;
+    if (holder != request.token) return Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == Queue::yes ? 7 : 0};
+    return Grant{fence_of_holder, sent, {}};
+  }
+  base::Result<Standing> renew(const Request& request, Watch, Wait wait) override {
+    const auto sent = BootClock::now();
+    asked.push_back("renew");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    const bool reclaims = holder.empty() && has_restarted;
+    if (reclaims) holder = request.token;
+    if (holder == request.token) {
+      return Standing{.holder = Standing::Holder::us, .fence = fence_of_holder, .counts_from = sent, .is_reclaimed = reclaims};
+    }
+    return Standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+  }
+  base::Result<Standing> check(const Request& request, Wait wait) override {
+    asked.push_back("check");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    if (holder == request.token) return Standing{.holder = Standing::Holder::us, .fence = fence_of_holder};
+    return Standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+  }
+  base::Result<Released> release(const Request& request, Force, Wait wait) override {
+    asked.push_back("release");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    return Released{let_go(request) ? ReleaseOutcome::released : ReleaseOutcome::absent};
+  }
+  base::Result<bool> give_back(const Request& request, Wait wait) override {
+    asked.push_back("give back");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    let_go(request);
+    return goes_on;
+  }
+  base::Result<bool> raise(const Request& request, std::uint64_t fence, Wait wait) override {
+    asked.push_back("raise");
+    if (auto up = answer(wait); !up) return std::unexpected(up.error());
+    if (holder != request.token) return false;
+    last_fence = std::max(last_fence, fence);
+    fence_of_holder = fence;
+    return true;
+  }
+  bool may_hold() const override { return !holder.empty(); }
+  std::vector<pollfd> wait_fds() const override { return {}; }
+  base::Result<Event> drain() override { return Event{}; }
+  base::Result<std::vector<Inspection>> inspect(std::span<const std::string>, std::int64_t, Wait) override {
+    return std::vector<Inspection>{};
+  }
+  base::Result<std::vector<std::string>> list(const std::string&, Wait) override { return std::vector<std::string>{}; }
+  base::Result<std::vector<std::string>> warnings(Wait) override { return std::vector<std::string>{}; }
+  Duration timeout() const override { return 300ms; }
+  const std::string& name() const override { return name_; }
+
+  void restart() {
+    holder.clear();
+    is_young = has_restarted = true;
+  }
+
+  std::string holder;
+  std::uint64_t last_fence = 0;
+  std::uint64_t fence_of_holder = 0;
+  bool is_young = false;
+  bool has_restarted = false;
+  bool is_down = false;
+  bool goes_on = true;
+  Duration delay{};
+  std::vector<std::string> asked;
+
+ private:
+  base::Result<void> answer(Wait wait) {
+    if (is_down) return base::fail(ErrorCode::unreachable, name_ + " is down");
+    if (delay == Duration::zero()) return {};
+    const auto until = BootClock::now() + delay;
+    if (wait.poller().wait({}, std::min(until, wait.until())) == base::Readiness::interrupted) return base::interrupted();
+    if (BootClock::now() < until) return base::fail(ErrorCode::unreachable, "no answer from " + name_);
+    return {};
+  }
+  bool let_go(const Request& request) {
+    if (holder != request.token) return false;
+    holder.clear();
+    return true;
+  }
+
+  std::string name_;
+};
+
+class QuorumTest : public testing::Test {
+ protected:
+  QuorumTest() : quorum_(std::make_unique<Quorum>(make(), 300ms)) {}
+
+  std::vector<Quorum::Server> make() {
+    std::vector<Quorum::Server> servers;
+    for (int i = 0; i < 5; ++i) {
+      auto voter = std::make_unique<FakeVoter>("s" + std::to_string(i));
+      s_.push_back(voter.get());
+      servers.push_back({std::to_string(i), std::move(voter)});
+    }
+    return servers;
+  }
+  base::Result<Acquired> acquire(Queue queue = Queue::no) {
+    return quorum_->acquire(request_, queue, {BootClock::now() + 300ms, plain_});
+  }
+  base::Result<Standing> renew() { return quorum_->renew(request_, Watch::no, {BootClock::now() + 300ms, plain_}); }
+  static bool is_grant(const base::Result<Acquired>& acquired) {
+    return acquired && std::holds_alternative<Grant>(*acquired);
+  }
+  static bool is_busy(const base::Result<Acquired>& acquired) {
+    return acquired && std::holds_alternative<Busy>(*acquired);
+  }
+  std::size_t ours() const {
+    return static_cast<std::size_t>(std::ranges::count_if(s_, [](const auto* s) { return s->holder == "me"; }));
+  }
+  void hold(std::initializer_list<std::size_t> which) {
+    for (const auto i : which) s_[i]->holder = "another";
+  }
+
+  base::PlainPoller plain_;
+  std::vector<FakeVoter*> s_;
+  std::unique_ptr<Quorum> quorum_;
+  Request request_{Names("rlock:k"), "me", 400ms, {}, 400ms};
+};
+
+TEST_F(QuorumTest, ThreeOfFiveAreEnough) {
+  s_[1]->is_down = s_[3]->is_down = true;
+  EXPECT_TRUE(is_grant(acquire()));
+  EXPECT_EQ(ours(), 3U);
+}
+
+TEST_F(QuorumTest, TwoOfFiveAreNotAndAreGivenBack) {
+  s_[1]->is_down = s_[3]->is_down = s_[4]->is_down = true;
+  const auto acquired = acquire();
+  ASSERT_FALSE(acquired);
+  EXPECT_EQ(acquired.error().code, ErrorCode::unreachable);
+  EXPECT_NE(acquired.error().message.find("2 of 5 servers can be used, and 3 are needed"), std::string::npos)
+      << acquired.error().message;
+  EXPECT_NE(acquired.error().message.find("s3 is down"), std::string::npos);
+  EXPECT_EQ(ours(), 0U);
+}
+
+TEST_F(QuorumTest, TheFirstIsAskedAlone) {
+  hold({0});
+  EXPECT_TRUE(is_busy(acquire()));
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_TRUE(s_[i]->asked.empty());
+}
+
+TEST_F(QuorumTest, KeepsWhatIsBeforeTheGapAndGivesBackTheRest) {
+  hold({1, 2, 3});
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_EQ(s_[0]->holder, "me");
+  EXPECT_EQ(s_[4]->holder, "");
+  EXPECT_EQ(s_[1]->asked.back(), "queue");
+  for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
+  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+}
+
+TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
+  hold({1, 2, 3});
+  s_[4]->goes_on = false;
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  s_[4]->asked.clear();
+  for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
+  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(s_[4]->asked.empty());
+}
+
+TEST_F(QuorumTest, YoungServersDoNotVote) {
+  for (const std::size_t i : {0U, 1U, 2U}) s_[i]->is_young = true;
+  const auto acquired = acquire();
+  ASSERT_TRUE(is_busy(acquired));
+  EXPECT_TRUE(std::get<Busy>(*acquired).kept_for);
+  EXPECT_EQ(ours(), 0U);
+}
+
+TEST_F(QuorumTest, AHungServerIsPassedOverAndItsLateVoteIsTakenUp) {
+  s_[0]->delay = 120ms;
+  EXPECT_TRUE(is_grant(acquire()));
+  EXPECT_EQ(ours(), 4U);
+  plain_.wait({}, BootClock::now() + 120ms);
+  ASSERT_TRUE(quorum_->drain());
+  EXPECT_EQ(ours(), 5U);
+}
+
+TEST_F(QuorumTest, ALateVoteBehindTheGapIsGivenBack) {
+  hold({1, 2, 3});
+  s_[4]->delay = 120ms;
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  for (int i = 0; i < 20 && s_[4]->asked.back() != "give back"; ++i) {
+    plain_.wait({}, BootClock::now() + 20ms);
+    ASSERT_TRUE(quorum_->drain());
+  }
+  plain_.wait({}, BootClock::now() + 150ms);
+  ASSERT_TRUE(quorum_->drain());
+  EXPECT_EQ(s_[4]->holder, "");
+}
+
+TEST_F(QuorumTest, TheFenceIsTheLargestAndAMajorityKnowsItBefore) {
+  s_[2]->last_fence = 40;
+  s_[0]->is_down = s_[4]->is_down = true;
+  const auto acquired = acquire();
+  ASSERT_TRUE(is_grant(acquired));
+  EXPECT_EQ(std::get<Grant>(*acquired).fence, 41U);
+  for (const std::size_t i : {1U, 2U, 3U}) EXPECT_GE(s_[i]->last_fence, 41U);
+}
+
+TEST_F(QuorumTest, TheLeaseLastsAsLongAsAMajorityOfItsVotes) {
+  const auto before = BootClock::now();
+  ASSERT_TRUE(is_grant(acquire()));
+  s_[0]->is_down = s_[1]->is_down = true;
+  plain_.wait({}, BootClock::now() + 20ms);
+  auto renewed = renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_GE(renewed->counts_from, before + 20ms);
+  s_[2]->is_down = true;
+  EXPECT_FALSE(renew());  // the votes of before count on, and no longer than they did
+}
+
+TEST_F(QuorumTest, AnEmptyServerIsTakenBackBeforeItsVoteEnds) {
+  ASSERT_TRUE(is_grant(acquire()));
+  s_[0]->restart();
+  const auto renewed = renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->holder, Standing::Holder::us);
+  EXPECT_EQ(s_[0]->holder, "me");
+}
+
+TEST_F(QuorumTest, WhatIsTakenBackAfterItsVoteHasEndedDoesNotCount) {
+  ASSERT_TRUE(is_grant(acquire()));
+  const auto deadline = LeaseTerms{400ms, {}, {}}.deadline(BootClock::now());
+  plain_.wait({}, deadline - 60ms);
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    s_[i]->restart();
+    s_[i]->delay = 100ms;
+  }
+  const auto renewed = renew();
+  EXPECT_FALSE(renewed && renewed->holder == Standing::Holder::us);
+}
+
+TEST_F(QuorumTest, WhoDoesNotHoldALockDoesNotAcquireItByRenewing) {
+  for (const std::size_t i : {0U, 1U}) s_[i]->holder = "me";
+  const auto renewed = renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->holder, Standing::Holder::nobody);
+  EXPECT_EQ(ours(), 2U);
+}
+
+TEST_F(QuorumTest, AVoteThatWasDeletedIsWonBackByAHolder) {
+  ASSERT_TRUE(is_grant(acquire()));
+  s_[3]->holder.clear();
+  ASSERT_TRUE(renew());
+  ASSERT_TRUE(renew());
+  EXPECT_EQ(ours(), 5U);
+}
+
+TEST_F(QuorumTest, LostWhereAMajorityIsAnothers) {
+  ASSERT_TRUE(is_grant(acquire()));
+  hold({0, 1, 2});
+  const auto renewed = renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->holder, Standing::Holder::other);
+}
+
+TEST_F(QuorumTest, ReleaseDoesNotWaitForAServerThatStandsStill) {
+  ASSERT_TRUE(is_grant(acquire()));
+  s_[2]->delay = 5s;
+  const auto start = BootClock::now();
+  const auto released = quorum_->release(request_, Force::no, {start + 5s, plain_});
+  ASSERT_TRUE(released);
+  EXPECT_EQ(released->outcome, ReleaseOutcome::released);
+  EXPECT_LT(BootClock::now() - start, 2s);
+}
+
+}  // namespace
+}  // namespace rlock::lock
