@@ -45,7 +45,7 @@ other_master() {
 }
 
 # Redis 6.2 does not.
-knows_shards() { [[ $(at "${ports%% *}" pubsub shardnumsub) != *unknown* ]]; }
+knows_shards() { [[ $(at "${ports%% *}" pubsub shardnumsub) != *nknown* ]]; }
 needs_shards() { knows_shards || skip 'needs sharded channels (7.0)'; }
 # How many channels of $key are listened to at a port: one for each waiter, and the one of all.
 channels() { { at "$1" pubsub shardchannels && at "$1" pubsub channels; } | grep -c "$key"; }
