@@ -212,7 +212,7 @@ holder() { redis get "rlock:$key"; }
   acquire=$(grep -F "$token" commands | grep -iF '"eval' | tail -1 | sed 's/^[^"]*//')
   replay() { redis <<<"$acquire"; }
   # Twice while it is held: the same fence, and no longer lease.
-  [ "$(replay | tail -1)" = "$(redis get "rlock:f:{rlock:$key}")" ]
+  [ "$(replay | sed -n 2p)" = "$(redis get "rlock:f:{rlock:$key}")" ]
   rlock release "$key" "$token"
   [ "$(replay)" = -1 ]
   is_free

@@ -15,6 +15,8 @@ using base::Wait;
 using redis::Command;
 using redis::Reply;
 
+using Next = ScriptRunner::Next;
+
 namespace {
 
 // Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
@@ -24,9 +26,6 @@ constexpr std::size_t max_flight = 500;
 
 const Command speak_resp3{"HELLO", "3"};
 const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
-
-// How often a request is sent on to another node of a Cluster: after that, the nodes do not agree.
-constexpr int max_redirections = 5;
 
 std::string_view letter_of(Wake wake) {
   switch (wake) {
@@ -47,11 +46,6 @@ ScriptCall renewal(const Request& request) {
 ScriptCall inspection(const Names& names, const std::string& max_waiters) {
   static const std::string no_token;
   return {inspect_script, names, no_token, {max_waiters}};
-}
-
-// What a node says while the slot of the key is being moved.
-bool is_of_a_move(const Reply& reply) {
-  return reply.is_error() && (reply.error_code() == "TRYAGAIN" || reply.error_code() == "ASK");
 }
 
 ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
@@ -103,55 +97,11 @@ std::string escaped_for_match(std::string_view prefix) {
 }  // namespace
 
 std::unexpected<base::Error> Protocol::unexpected_reply() const {
-  return fail(ErrorCode::internal, session_.name() + " gave a reply that rlock does not understand");
-}
-
-// Where several nodes in a row said that another has the key, they do not agree yet, and it can be asked again.
-base::Error Protocol::error_of(const Reply& reply) {
-  if (session_.follow(reply)) return {ErrorCode::unready, session_.name() + ": its nodes do not agree on who serves the key"};
-  return redis::error_of(reply, session_.name());
-}
-
-// Sends the hash of the script, and the whole script after a NOSCRIPT. The whole script is sent until it was answered
-// once: a proxy may close the connection after each answer.
-Result<Reply> Protocol::run(ScriptCall call, Wait wait) {
-  is_moving_ = was_asked_ = false;
-  for (int redirections = 0;;) {
-    RLOCK_TRY(tell_grace(call, wait));
-    const bool in_full = unknown_ == &call.script;
-    const auto request = in_full ? call.in_full() : call.by_hash();
-    auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
-    auto& reply = replies.front();
-    unknown_ = nullptr;
-    if (!reply.is_error()) return std::move(reply);
-    if (is_of_a_move(reply)) return run_while_moving(call, wait);
-    if (redirections++ < max_redirections && session_.follow(reply)) continue;
-    if (in_full || reply.error_code() != "NOSCRIPT") return std::unexpected(error_of(reply));
-    unknown_ = &call.script;
-  }
-}
-
-// The keys of the lock are being moved to another node, one after the other, and scripts/common.lua says what can be done
-// meanwhile. A key that has left the old node does not come back to it, so the answers need not be of one instant.
-Result<Reply> Protocol::run_while_moving(const ScriptCall& call, Wait wait) {
-  is_moving_ = true;
-  const auto& names = call.names;
-  const std::vector<Command> flight{
-      call.while_moving(Moving::split), {"EXISTS", names.queue}, {"EXISTS", names.info}, {"EXISTS", names.fence}};
-  auto replies = RLOCK_TRY(session_.flight(flight, wait));
-  const auto has_left = [](const Reply& reply) { return reply.is_error() && reply.error_code() == "ASK"; };
-  if (has_left(replies.front())) {
-    const auto moving = std::ranges::all_of(replies, has_left) ? Moving::whole : Moving::split;
-    auto answer = RLOCK_TRY(session_.ask(replies.front(), call.while_moving(moving), wait));
-    was_asked_ = answer.has_value();
-    if (answer) replies.front() = std::move(*answer);
-  }
-  if (replies.front().is_error()) return std::unexpected(error_of(replies.front()));
-  return std::move(replies.front());
+  return fail(ErrorCode::internal, session().name() + " gave a reply that rlock does not understand");
 }
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
-  if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session_.sent_at(), reply.items[2].text};
+  if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
   if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
     Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)};
@@ -162,58 +112,51 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   return unexpected_reply();
 }
 
-// Fills in the grace, and for how long the server is young under it as far as its locator knows. Only a session that is
-// connected knows which server that is, so this comes before each flight.
-Result<void> Protocol::tell_grace(ScriptCall& call, Wait wait) {
-  if (call.grace == base::Duration::zero()) return {};
-  RLOCK_TRY(session_.open(wait));
-  call.arguments.at(call.grace_at) =
-      std::to_string(call.grace.count()) + ' ' + std::to_string(session_.young_for(call.grace).count());
-  return {};
-}
-
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
-  const auto reply = RLOCK_TRY(run(acquisition(request, ticket, wake), wait));
+  const auto reply = RLOCK_TRY(runner_.run(acquisition(request, ticket, wake), wait));
   return read_answer(reply);
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
-  is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
     auto call = acquisition(request, ticket, wake);
-    RLOCK_TRY(tell_grace(call, wait));
+    RLOCK_TRY(runner_.tell_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3,
                                       {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
                                        request.names.channel(request.token), request.names.channel_of_all()},
                                       call.by_hash()};
-    RLOCK_TRY(session_.send(flight, wait));
-    const auto hello = RLOCK_TRY(session_.next(wait));
-    const auto subscribed = RLOCK_TRY(session_.next(wait));
+    RLOCK_TRY(session().send(flight, wait));
+    const auto hello = RLOCK_TRY(session().next(wait));
+    const auto subscribed = RLOCK_TRY(session().next(wait));
     if (hello.is_error() || subscribed.is_error()) {
-      if (redirections++ < max_redirections && session_.follow(subscribed)) continue;
+      if (runner_.after(subscribed, acquire_script, redirections) == Next::send_again) continue;
       // After a refused subscription the connection cannot be used.
-      session_.close();
+      session().close();
       // Busy or loading passes by; what is not known or not permitted stays so.
-      auto error = error_of(hello.is_error() ? hello : subscribed);
+      auto error = runner_.error_of(hello.is_error() ? hello : subscribed);
       if (error.code == ErrorCode::unready) return std::unexpected(std::move(error));
       if (std::exchange(wake, wake == Wake::shard ? Wake::push : Wake::poll) == Wake::shard) continue;
       return acquire(request, ticket, wake, wait);
     }
-    subscribed_on_ = session_.connection();
-    const auto reply = RLOCK_TRY(session_.next_in_band(wait));
-    if (!reply.is_error()) return read_answer(reply);
-    if (redirections++ < max_redirections && session_.follow(reply)) continue;
-    const bool is_unknown = reply.error_code() == "NOSCRIPT";
-    if (!is_unknown && !is_of_a_move(reply)) return std::unexpected(error_of(reply));
-    if (is_unknown) unknown_ = &acquire_script;
-    return acquire(request, ticket, wake, wait);
+    subscribed_on_ = session().connection();
+    const auto reply = RLOCK_TRY(session().next_in_band(wait));
+    switch (runner_.after(reply, acquire_script, redirections)) {
+      case Next::read:
+        return read_answer(reply);
+      case Next::send_again:
+        continue;
+      case Next::run:
+        return acquire(request, ticket, wake, wait);
+      case Next::fail:
+        return std::unexpected(runner_.error_of(reply));
+    }
   }
 }
 
 Result<Standing> Protocol::read_renewed(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) {
-    return Standing{Standing::Holder::us, fence_at(reply, 1), session_.sent_at(), {}, reply.items[2].text};
+    return Standing{Standing::Holder::us, fence_at(reply, 1), session().sent_at(), {}, reply.items[2].text};
   }
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
@@ -221,28 +164,31 @@ Result<Standing> Protocol::read_renewed(const Reply& reply) const {
 }
 
 Result<Standing> Protocol::renew(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(run(renewal(request), wait));
+  const auto reply = RLOCK_TRY(runner_.run(renewal(request), wait));
   return read_renewed(reply);
 }
 
 Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
-  is_moving_ = was_asked_ = false;
   const std::vector<Command> flight{speak_resp3, track_reads, renewal(request).by_hash()};
   for (int redirections = 0;;) {
-    const auto replies = RLOCK_TRY(session_.flight(flight, wait));
+    const auto replies = RLOCK_TRY(session().flight(flight, wait));
     const auto& reply = replies.back();
-    if (!reply.is_error()) return read_renewed(reply);
-    if (redirections++ < max_redirections && session_.follow(reply)) continue;
-    const bool is_unknown = reply.error_code() == "NOSCRIPT";
-    if (!is_unknown && !is_of_a_move(reply)) return std::unexpected(error_of(reply));
-    if (is_unknown) unknown_ = &renew_script;
-    return renew(request, wait);
+    switch (runner_.after(reply, renew_script, redirections)) {
+      case Next::read:
+        return read_renewed(reply);
+      case Next::send_again:
+        continue;
+      case Next::run:
+        return renew(request, wait);
+      case Next::fail:
+        return std::unexpected(runner_.error_of(reply));
+    }
   }
 }
 
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Wait wait) {
-  unknown_ = &reclaim_script;  // the server has restarted, and caches no script of before
-  const auto reply = RLOCK_TRY(run({reclaim_script,
+  runner_.send_in_full(reclaim_script);
+  const auto reply = RLOCK_TRY(runner_.run({reclaim_script,
                                     request.names,
                                     request.token,
                                     {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
@@ -252,27 +198,27 @@ Result<Standing> Protocol::reclaim(const Request& request, const Standing& last,
 }
 
 Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
-  auto& session = was_asked_ ? session_.asked() : session_;
-  const auto connection = session.connection();
-  const auto left = session.bounded(wait).until() - base::BootClock::now();
+  auto& server = runner_.served_by();
+  const auto connection = server.connection();
+  const auto left = server.bounded(wait).until() - base::BootClock::now();
   // The answer, too, has to come within the wait. Zero would be for ever.
   const auto limit = std::clamp(std::chrono::duration_cast<base::Duration>(left * 4 / 5), base::Duration(1),
                                 std::max(request.ttl / 3, base::Duration(1)));
   const Command command{"WAIT", std::to_string(request.replicas), std::to_string(limit.count())};
-  const auto replies = RLOCK_TRY(session.flight({&command, 1}, wait));
+  const auto replies = RLOCK_TRY(server.flight({&command, 1}, wait));
   const auto& reply = replies.front();
   if (reply.error_code() == "NOPERM") {
-    return fail(ErrorCode::refused, session_.name() + ": an ACL denies WAIT, which --replicas needs");
+    return fail(ErrorCode::refused, server.name() + ": an ACL denies WAIT, which --replicas needs");
   }
-  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+  if (reply.is_error()) return std::unexpected(redis::error_of(reply, server.name()));
   if (reply.kind != Reply::Kind::integer) return unexpected_reply();
   // Another connection has written nothing, and every replica has that.
-  if (session.connection() != connection) return fail(ErrorCode::unreachable, session_.name() + " has moved");
+  if (server.connection() != connection) return fail(ErrorCode::unreachable, server.name() + " has moved");
   return reply.integer;
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(run({check_script, request.names, request.token, {request.token}}, wait));
+  const auto reply = RLOCK_TRY(runner_.run({check_script, request.names, request.token, {request.token}}, wait));
   if (first_of(reply, "iit") == 1) {
     return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
   }
@@ -283,14 +229,14 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 
 Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait wait) {
   const auto reply =
-      RLOCK_TRY(run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
+      RLOCK_TRY(runner_.run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
   const auto holds = first_of(reply, "i");
   if (!holds) return unexpected_reply();
   return *holds == 1;
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
-  const auto reply = RLOCK_TRY(run({release_script,
+  const auto reply = RLOCK_TRY(runner_.run({release_script,
                                     request.names,
                                     request.token,
                                     {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
@@ -306,12 +252,12 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
 }
 
 Result<bool> Protocol::track(Wait wait) {
-  const auto replies = RLOCK_TRY(session_.flight({&track_reads, 1}, wait));
+  const auto replies = RLOCK_TRY(session().flight({&track_reads, 1}, wait));
   return !replies.front().is_error();
 }
 
 Result<Pushed> Protocol::pushed(const Names& names) {
-  const auto pushes = RLOCK_TRY(session_.pushes());
+  const auto pushes = RLOCK_TRY(session().pushes());
   Pushed result;
   for (const auto& push : pushes) {
     const auto& items = push.items;
@@ -334,7 +280,7 @@ Result<Pushed> Protocol::pushed(const Names& names) {
 }
 
 Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
-  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session().name()));
   if (!is_shaped(reply, "ttiiia")) return unexpected_reply();
   const auto& items = reply.items;
   Inspection result;
@@ -362,17 +308,17 @@ Result<std::vector<Reply>> Protocol::inspect_some(std::span<const std::string> w
   const auto max = std::to_string(max_waiters);
   std::vector<Command> flight;
   for (const auto& key : wire_keys) flight.push_back(inspection(Names(key), max).by_hash());
-  auto replies = RLOCK_TRY(session_.flight(flight, wait));
+  auto replies = RLOCK_TRY(session().flight(flight, wait));
   if (replies.front().error_code() == "NOSCRIPT") {
     // The first brings the script along; those behind it find it cached.
     flight.front() = inspection(Names(wire_keys.front()), max).in_full();
-    replies = RLOCK_TRY(session_.flight(flight, wait));
+    replies = RLOCK_TRY(session().flight(flight, wait));
   }
   for (std::size_t i = 0; i < replies.size(); ++i) {
     auto& reply = replies[i];
-    if (!is_of_a_move(reply) && !(reply.is_error() && reply.error_code() == "MOVED")) continue;
+    if (!is_elsewhere(reply)) continue;
     const Names names(wire_keys[i]);
-    reply = RLOCK_TRY(run(inspection(names, max), wait));
+    reply = RLOCK_TRY(runner_.run(inspection(names, max), wait));
   }
   return replies;
 }
@@ -402,9 +348,9 @@ Result<std::vector<std::string>> Protocol::list(const std::string& prefix, Wait 
     std::string cursor = "0";
     do {
       const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
-      const auto replies = RLOCK_TRY(session_.flight({&scan, 1}, wait));
+      const auto replies = RLOCK_TRY(session().flight({&scan, 1}, wait));
       const auto& reply = replies.front();
-      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session_.name()));
+      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session().name()));
       if (!is_shaped(reply, "ta")) return unexpected_reply();
       cursor = reply.items[0].text;
       for (const auto& item : reply.items[1].items) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lock/backend.hpp"
-#include "lock/script_call.hpp"
+#include "lock/script_runner.hpp"
 #include "redis/session.hpp"
 
 namespace rlock::lock {
@@ -41,7 +41,7 @@ struct Pushed {
 /// has not cached the script).
 class Protocol {
  public:
-  explicit Protocol(redis::Session session) : session_(std::move(session)) {}
+  explicit Protocol(redis::Session session) : runner_(std::move(session)) {}
 
   /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
   base::Result<Answer> acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Wait wait);
@@ -50,7 +50,7 @@ class Protocol {
   base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
 
   /// Whether the connection that stands has subscribed. Who says so and has not is taken for dead when its turn comes.
-  bool is_subscribed() const { return subscribed_on_ != 0 && subscribed_on_ == session_.connection(); }
+  bool is_subscribed() const { return subscribed_on_ != 0 && subscribed_on_ == session().connection(); }
 
   base::Result<Standing> renew(const Request& request, base::Wait wait);
   /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
@@ -77,16 +77,12 @@ class Protocol {
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait);
 
   /// Whether the last script was served by a Cluster that is moving the keys of the lock.
-  bool is_moving() const { return is_moving_; }
+  bool is_moving() const { return runner_.is_moving(); }
 
-  redis::Session& session() { return session_; }
-  const redis::Session& session() const { return session_; }
+  redis::Session& session() { return runner_.session(); }
+  const redis::Session& session() const { return runner_.session(); }
 
  private:
-  base::Result<redis::Reply> run(ScriptCall call, base::Wait wait);
-  base::Result<redis::Reply> run_while_moving(const ScriptCall& call, base::Wait wait);
-  base::Error error_of(const redis::Reply& reply);
-  base::Result<void> tell_grace(ScriptCall& call, base::Wait wait);
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Inspection> read_inspection(const redis::Reply& reply) const;
@@ -94,11 +90,8 @@ class Protocol {
                                                        base::Wait wait);
   std::unexpected<base::Error> unexpected_reply() const;
 
-  redis::Session session_;
+  ScriptRunner runner_;
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none
-  const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
-  bool is_moving_ = false;
-  bool was_asked_ = false;  ///< the last answer came from session_.asked()
 };
 
 }  // namespace rlock::lock
