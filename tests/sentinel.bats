@@ -269,16 +269,33 @@ old_sentinel() {
   in_order
 }
 
-@test "a master that wakes after it was replaced grants nothing" {
-  local token
+@test "a master that freezes keeps nobody for longer than it takes to replace it" {
   here
   hurt 'before = field.master(); before.stop()'
   # It is named still, and takes the connection.
+  background rlock run -v --connect-timeout 50s "$key" -- touch ran 2>said
+  another_master
+  until_true 10 test -e ran
+  finish
+}
+
+@test "a master that wakes after it was replaced grants nothing" {
+  local token waiter
+  here
+  expect 0 rlock run "$key" -- true # from here on the master knows the scripts
+  hurt 'before = field.master(); before.stop()'
   background rlock run -v -w 40s --connect-timeout 40s "$key" -- touch ran 2>said
+  waiter=$!
+  until_true 10 eval 'ss -Htnp state established "dport = :$at" | grep -q "pid=$waiter,"'
+  # So that the grant and the news reach it together.
+  kill -STOP "$waiter"
+  local old=$at
   another_master
   here
   token=$(rlock acquire -t 1m "$key")
   field 'before.resume()'
+  until_true 10 eval '[ "$(redis-cli -p "$old" exists "rlock:$key")" = 1 ]'
+  kill -CONT "$waiter"
   until_true 20 waiting 1
   [ ! -e ran ]
   rlock release "$key" "$token"

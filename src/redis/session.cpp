@@ -21,6 +21,28 @@ bool is_of_a_replica(const Reply& reply) {
 // Of ROLE. Where it is denied, a replica shows itself at the first write.
 bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
 
+// Broken off as `inner` is, and by news of another server: a master that is frozen and replaced must not use up the wait.
+class NewsPoller final : public base::Poller {
+ public:
+  NewsPoller(base::Poller& inner, Locator& locator) : inner_(inner), locator_(locator) {}
+
+  base::Readiness wait(std::span<pollfd> fds, base::Instant until) override {
+    while (!locator_.has_news()) {
+      std::vector<pollfd> all(fds.begin(), fds.end());
+      for (const int fd : locator_.watch_fds()) all.push_back({fd, POLLIN, 0});
+      const auto readiness = inner_.wait(all, until);
+      std::copy_n(all.begin(), fds.size(), fds.begin());
+      const bool is_asked_for = std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; });
+      if (readiness != base::Readiness::ready || is_asked_for) return readiness;
+    }
+    return base::Readiness::interrupted;
+  }
+
+ private:
+  base::Poller& inner_;
+  Locator& locator_;
+};
+
 // The HOST:PORT of "CODE SLOT HOST:PORT".
 std::optional<std::string> place_in(const Reply& reply, std::string_view code) {
   if (!reply.is_error() || reply.error_code() != code) return std::nullopt;
@@ -125,10 +147,12 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
 }
 
 Result<Reply> Session::next(Wait wait) {
-  auto reply = connection_->next(bounded(wait));
-  if (!reply) return dropped<Reply>(reply.error());
+  wait = bounded(wait);
+  NewsPoller poller(wait.poller(), *locator_);
+  auto reply = connection_->next({wait.until(), poller});
   // A master that was frozen and replaced grants what it was asked for before.
   if (locator_->has_news()) return dropped<Reply>(replaced());
+  if (!reply) return dropped<Reply>(reply.error());
   if (turns_away(*reply)) return dropped<Reply>(error_of(*reply, name()));
   if (is_of_a_replica(*reply)) {
     reason_ = Reason::demoted;
