@@ -102,7 +102,12 @@ def contend(field, directory, options):
         for number in range(options.failovers):
             kind = chance.choice(options.kinds.split(","))
             time.sleep(chance.uniform(0.2, options.pause))
-            KINDS[kind](field, chance)
+            try:
+                KINDS[kind](field, chance)
+            except RuntimeError:
+                kind = "none in time"
+                for server in field.servers:
+                    server.start() if server.process.poll() is not None else server.resume()
             time.sleep(chance.uniform(0, 2))
             field.rejoin()
             met[kind] += 1
