@@ -135,3 +135,29 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
     run -1 timeout 110 python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --replay release:1
     [[ "$output" == *"--replay release:1: the holder ended with 69"* ]]
 }
+
+@test "no lock at all on servers of each topology: overlaps, which no failover explains" {
+    stand_in <<<'exec "$@"'
+    local topology
+    for topology in sentinel cluster redlock; do
+        rm -rf "$BATS_TEST_TMPDIR/soak"
+        run -1 soak 3 --contenders 3 --strike-prob 0 --topology "$topology"
+        [ "$(found overlap)" -gt 0 ]
+        [[ "$output" != *forgiven* ]]
+    done
+}
+
+@test "a lock that lies on one of five servers is none: overlaps, and late" {
+    stand_in <<-'END'
+		socket=$(dirname "$RLOCK_CONFIG")/servers/$((RANDOM % 5))/redis
+		until [ "$(redis-cli -s "$socket" set "rlock:$key" "$RLOCK_TOKEN" NX PX 9000)" = OK ]; do sleep 0.02; done
+		"$@"
+		status=$?
+		redis-cli -s "$socket" del "rlock:$key" >/dev/null
+		exit $status
+	END
+    sed -i '1s/sh/bash/' "$RLOCK"
+    run -1 soak 5 --contenders 4 --strike-prob 0 --topology redlock
+    [ "$(found overlap)" -gt 0 ]
+    [ "$(found late)" -gt 0 ]
+}
