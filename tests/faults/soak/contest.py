@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import random
 import threading
@@ -28,10 +29,14 @@ class Contest:
         self.notes = Notes(directory + "/notes")
         self.wire_key = "rlock:" + KEY
         self.topology = options.topology
-        self.field = build(options.topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain)
+        self.young_s = math.ceil(options.ttl[1] / 1000)  # no lease is longer
+        self.field = build(options.topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain,
+                           self.young_s)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
             file.write(f'server = "{self.field.url}"\n' + "".join(line + "\n" for line in options.set))
+            if options.topology == "redlock":
+                file.write(f"grace = {self.young_s}s\n")
             if self.field.servers[0].password:
                 file.write(f'password-file = "{directory}/password"\n')
                 with open(directory + "/password", "w") as password:

@@ -17,20 +17,28 @@ WEATHERS = {
                 "network": ("proxy",)},
     "redlock": {"calm": (), "minority": ("kill some", "stop some", "cut off some"), "network": ("proxy",)},
 }
-# A server without memory of what it granted has no vote for so long (lock/quorum); with more of them nobody gets in.
-YOUNG_S = 34
 
 
-def build(topology, directory, weather, rng, plain):
-    """The servers of a round, each behind a proxy. Some single ones want a password."""
+def build(topology, directory, weather, rng, plain, young_s):
+    """The servers of a round, each behind a proxy. Some single ones want a password. Independent ones have a vote: they
+    are older than young_s.
+    """
     if topology != "single":
-        return TOPOLOGIES[topology](directory, proxied=True)
+        field = TOPOLOGIES[topology](directory, proxied=True)
+        if topology == "redlock":
+            until(lambda: all(uptime_s(server) > young_s for server in field.servers), "the servers' votes", young_s + 20)
+        return field
     secured, tcp = (rng.random() < 0.5 and not plain for _ in range(2))
     field = Single(directory, port=free_port() if tcp else 0, aof=weather in ("calm", "server"), proxied=True,
                    password="hunter2" if secured else None, database=3 if secured else 0)
     if field.servers[0].aof:
         field.servers[0].fill()
     return field
+
+
+def uptime_s(server):
+    return next(int(line.split(":")[1]) for line in server.redis("INFO", "server").splitlines()
+                if line.startswith("uptime_in_seconds:"))
 
 
 class Weather:
@@ -106,12 +114,12 @@ class Weather:
     # --- some of several ----------------------------------------------------------------------
 
     def some(self):
-        """A minority."""
+        """A minority. Who was started without memory has no vote for a while (lock/quorum), and counts as one of it."""
         return self.rng.sample(self.field.servers, self.rng.randint(1, (len(self.field.servers) - 1) // 2))
 
     def kill_some(self, seconds):
         now = time.monotonic()
-        self.forgetful = [at for at in self.forgetful if now - at < YOUNG_S]
+        self.forgetful = [at for at in self.forgetful if now - at < self.contest.young_s + 2]
         victims = self.some()[:(len(self.field.servers) - 1) // 2 - len(self.forgetful)]
         for server in victims:
             server.kill()
