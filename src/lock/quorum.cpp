@@ -546,15 +546,21 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
     return count([&](const Member& m) { return m.flight == flight_ && m.standing && m.standing->holder == holder; });
   };
   const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
-  RLOCK_TRY(fly(wait, [&] { return found(Holder::us) >= quorum_ || not_ours() > members_.size() - quorum_; }));
+  // All, if another process acquired the lock: the answers of q alone would not tell its fence.
+  const auto enough = fence_ == 0 ? members_.size() : quorum_;
+  RLOCK_TRY(fly(wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; }));
   if (found(Holder::us) >= quorum_) {
     Standing result{.holder = Holder::us};
+    std::vector<std::uint64_t> fences;
     for (const auto& member : members_) {
       if (member->flight != flight_ || !member->standing || member->standing->holder != Holder::us) continue;
       if (!result.record) result.record = member->standing->record;
-      result.fence = std::max(result.fence, member->standing->fence);
+      fences.push_back(member->standing->fence);
     }
-    if (fence_ != 0) result.fence = fence_;
+    // q servers were raised to the fence of the lease. What was won after that has another, which only that server knows.
+    std::ranges::sort(fences, std::greater());
+    if (fence_ == 0) fence_ = fences[quorum_ - 1];
+    result.fence = fence_;
     return result;
   }
   if (not_ours() <= members_.size() - quorum_) return unavailable();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -287,6 +288,21 @@ TEST_F(QuorumTest, LostWhereAMajorityIsAnothers) {
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
   EXPECT_EQ(renewed->holder, Standing::Holder::other);
+}
+
+// Another process acquired it, with 5. Two servers were won behind that, with fences that only they know.
+TEST_F(QuorumTest, ACheckFindsTheFenceThatAMajorityKnows) {
+  for (const auto& fences : {std::array{9U, 8U, 5U, 5U, 5U}, std::array{5U, 9U, 5U, 2U, 5U}, std::array{5U, 5U, 2U, 2U, 5U}}) {
+    s_.clear();
+    quorum_ = std::make_unique<Quorum>(make(), 300ms);
+    for (std::size_t i = 0; i < 5; ++i) s_[i]->holder = "me", s_[i]->fence_of_holder = fences.at(i);
+    const auto checked = quorum_->check(request_, {BootClock::now() + 300ms, plain_});
+    ASSERT_TRUE(checked);
+    EXPECT_EQ(checked->fence, 5U);
+    const auto renewed = renew();
+    ASSERT_TRUE(renewed);
+    EXPECT_EQ(renewed->fence, 5U);
+  }
 }
 
 TEST_F(QuorumTest, ReleaseDoesNotWaitForAServerThatStandsStill) {
