@@ -732,3 +732,40 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis replicaof no one
   [[ $output == *READONLY* ]]
 }
+
+@test "raise lets a holder's fence, and all that follow, be larger" {
+  raise() { script raise "$1" "$1" "$2"; }
+  is "$(raise a 9000000000000000)" -1
+  acquire a
+  is "$(raise b 9000000000000000)" 0
+  is "$(raise a 9000000000000000)" 1
+  is "$(redis get "$fence")" 9000000000000000
+  is "$(acquire a)" 1 9000000000000000
+  is "$(renew a)" 1 9000000000000000 "$(run_id)"
+  [[ $(redis hget "$info" a) == '1 s '*' 9000000000000000 7 host ann ' ]]
+  # Lower than the last: that one stays.
+  is "$(raise a 8000000000000000)" 1
+  is "$(redis get "$fence")" 9000000000000000
+  release a
+  is "$(acquire b)" 1 9000000000000001
+}
+
+@test "who gives back without a tombstone may come again" {
+  acquire a
+  is "$(release a 0)" 1 ''
+  [ "$(redis exists "rlock:t:{rlock:$key}:a")" = 0 ]
+  [ "$(acquire a | head -1)" = 1 ]
+  release a
+  is "$(acquire a)" -1
+}
+
+@test "one of several servers hands nothing to a waiter while it is young" {
+  acquire a
+  queued b
+  is "$(script release a a 10000 '' '3600000 0' 1)" 1 ''
+  [ "$(redis exists "$lock")" = 0 ]
+  acquire c
+  release c
+  # One that is alone does, since its holder was there.
+  acquire d
+}
