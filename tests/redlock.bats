@@ -205,8 +205,9 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 }
 
 @test "the servers that grant a lock all know its fence before the command starts" {
-  # The others of a majority are far ahead.
-  at one set "rlock:f:{rlock:$key}" 8000000000000000
+  # It always has a vote, and is far ahead of the others.
+  first_in_order
+  at "$first" set "rlock:f:{rlock:$key}" 8000000000000000
   fence=$(rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"')
   count=0
   for name in "${names[@]}"; do

@@ -142,6 +142,8 @@ class Voter : public Backend {
   /// Undoes the last acquire: releases the lock or takes the token out of the queue. True: no message of this token is
   /// under way any more, and it may acquire here again. False: one may be, and there is a tombstone.
   virtual base::Result<bool> give_back(const Request& request, base::Wait wait) = 0;
+  /// Whether a renewal has tried to reclaim the lock, and it is not known whether it did or yet will.
+  virtual bool may_reclaim() const = 0;
   /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the record.
   /// Returns whether it does.
   virtual base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) = 0;

@@ -166,7 +166,7 @@ void Quorum::heard(Member& member, Result<Standing> standing, Instant vote_befor
   if (!standing) {
     member.said = Said::failed;
     member.error = std::move(standing).error();
-    member.keep_silent();  // if it has restarted, it may yet take us back
+    if (member.voter->may_reclaim()) member.keep_silent();
     return;
   }
   switch (standing->holder) {
@@ -356,6 +356,7 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
+  RLOCK_TRY(settle(wait));  // what was given back a moment ago can be asked for again
   const auto now = BootClock::now();
   for (auto& member : members_) {
     const bool is_fresh = counts(*member, now) && now < member->counts_from + request_->ttl / 3;

@@ -19,6 +19,7 @@ class SingleServer : public Voter {
   base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
   base::Result<bool> give_back(const Request& request, base::Wait wait) override;
   base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) override;
+  bool may_reclaim() const override { return reclaims_; }
   bool may_hold() const override { return may_hold_; }
   std::vector<pollfd> wait_fds() const override;
   base::Result<Event> drain() override;

@@ -71,6 +71,7 @@ class FakeVoter final : public Voter {
     fence_of_holder = fence;
     return true;
   }
+  bool may_reclaim() const override { return has_restarted; }
   bool may_hold() const override { return !holder.empty(); }
   std::vector<pollfd> wait_fds() const override { return {}; }
   base::Result<Event> drain() override { return Event{}; }
