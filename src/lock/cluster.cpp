@@ -16,9 +16,9 @@ using redis::Session;
 
 Cluster::Cluster(redis::Address address, const redis::Greeting& greeting, base::Duration timeout, redis::Greet greet,
                  std::string_view wire_key)
-    : SingleServer(
-          Session(std::make_unique<ClusterLocator>(address, greeting, redis::hash_slot(wire_key)), greeting, timeout, greet),
-          Wake::shard),
+    : SingleServer(Session(std::make_unique<ClusterLocator>(address, greeting, redis::hash_slot(wire_key)), greeting,
+                           timeout, greet),
+                   Wake::shard),
       address_(std::move(address)),
       greeting_(greeting) {}
 
@@ -28,8 +28,8 @@ Session Cluster::session_of(const redis::Endpoint& master) const {
 
 Result<std::vector<std::string>> Cluster::list(const std::string& prefix, Wait wait) {
   listed_.clear();
-  const auto masters = RLOCK_TRY(
-      redis::masters_of(address_, greeting_, wait.at_most(base::BootClock::now() + timeout())));
+  const auto masters =
+      RLOCK_TRY(redis::masters_of(address_, greeting_, wait.at_most(base::BootClock::now() + timeout())));
   std::set<std::string> keys;
   for (const auto& master : masters) {
     auto& here = listed_.emplace_back(master, std::vector<std::string>{}).second;

@@ -5,7 +5,7 @@
 namespace rlock::lock {
 namespace {
 
-// The smallest number that stands in the slot of this key: it takes 16,384 tries on average, a few milliseconds at most.
+// The smallest number that stands in the slot of this key: 16,384 tries on average, a few milliseconds at most.
 std::string number_in_slot_of(std::string_view wire_key) {
   const auto slot = redis::hash_slot(wire_key);
   for (int i = 0;; ++i) {

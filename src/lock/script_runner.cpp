@@ -74,8 +74,8 @@ Result<Reply> ScriptRunner::run(ScriptCall call, Wait wait) {
   }
 }
 
-// The keys of the lock are being moved to another node, one after the other, and scripts/common.lua says what can be done
-// meanwhile. A key that has left the old node does not come back to it, so the answers need not be of one instant.
+// The keys of the lock are being moved to another node, one after the other, and scripts/common.lua says what can be
+// done meanwhile. A key that has left the old node does not come back, so the answers need not be of one instant.
 Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) {
   is_moving_ = true;
   const auto& names = call.names;

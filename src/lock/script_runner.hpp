@@ -8,8 +8,8 @@ namespace rlock::lock {
 /// Whether the reply is that another node of a Cluster has the key, or is getting it.
 bool is_elsewhere(const redis::Reply& reply);
 
-/// Runs scripts over a session: by their hash, in full where the server does not know them, and on the node of a Cluster
-/// that has the lock.
+/// Runs scripts over a session: by their hash, in full where the server does not know them, and on the node of a
+/// Cluster that has the lock.
 class ScriptRunner {
  public:
   explicit ScriptRunner(redis::Session session) : session_(std::move(session)) {}

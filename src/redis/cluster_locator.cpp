@@ -63,7 +63,11 @@ Result<ClusterMap> ask_one_of(std::vector<Endpoint>& nodes, const Address& addre
 }  // namespace
 
 ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, std::uint16_t slot)
-    : address_(address), greeting_(std::move(greeting)), slot_(slot), name_(address.name()), nodes_(address.endpoints) {}
+    : address_(address),
+      greeting_(std::move(greeting)),
+      slot_(slot),
+      name_(address.name()),
+      nodes_(address.endpoints) {}
 
 ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, Endpoint node)
     : address_(address), greeting_(std::move(greeting)), name_(address_of(address, node).name()), node_(node) {}

@@ -21,7 +21,9 @@ std::optional<ClusterMap> ClusterMap::read(const Reply& reply, const Endpoint& a
   ClusterMap map;
   for (const auto& row : reply.items) {
     const auto& items = row.items;
-    if (items.size() < 3 || items[0].kind != Reply::Kind::integer || items[1].kind != Reply::Kind::integer) return std::nullopt;
+    if (items.size() < 3 || items[0].kind != Reply::Kind::integer || items[1].kind != Reply::Kind::integer) {
+      return std::nullopt;
+    }
     Range range{items[0].integer, items[1].integer, {}};
     for (std::size_t i = 2; i < items.size(); ++i) {
       const auto& node = items[i].items;

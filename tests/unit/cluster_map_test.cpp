@@ -13,9 +13,10 @@ Reply array(std::vector<Reply> items) { return {Reply::Kind::array, 0, {}, std::
 Reply node(Reply host, std::int64_t port) { return array({std::move(host), integer(port), text("id")}); }
 
 TEST(ClusterMap, NamesTheMasterOfASlot) {
-  const auto map = ClusterMap::read(array({array({integer(0), integer(5), node(text("10.0.0.1"), 1), node(text("::1"), 2)}),
-                                           array({integer(7), integer(7), node(text("::1"), 3)})}),
-                                    asked);
+  const auto map =
+      ClusterMap::read(array({array({integer(0), integer(5), node(text("10.0.0.1"), 1), node(text("::1"), 2)}),
+                              array({integer(7), integer(7), node(text("::1"), 3)})}),
+                       asked);
   ASSERT_TRUE(map);
   EXPECT_EQ(map->master_of(5), (Endpoint{"10.0.0.1", 1}));
   EXPECT_EQ(map->master_of(6), std::nullopt);

@@ -42,8 +42,8 @@ TEST(Names, StandInTheSlotOfTheLock) {
 TEST(Names, StandInTheSlotThatAServerSays) {
   const char* url = std::getenv("TEST_CLUSTER_URL");
   if (url == nullptr) GTEST_SKIP() << "no TEST_CLUSTER_URL";
-  redis::Session session(std::make_unique<redis::FixedLocator>(*redis::Address::parse(url)), {}, std::chrono::seconds(30),
-                         redis::Greet::first);
+  redis::Session session(std::make_unique<redis::FixedLocator>(*redis::Address::parse(url)), {},
+                         std::chrono::seconds(30), redis::Greet::first);
   base::PlainPoller poller;
   std::minstd_rand random{20260101};
   for (int round = 0; round < 100; ++round) {
@@ -52,7 +52,8 @@ TEST(Names, StandInTheSlotThatAServerSays) {
       std::string key;
       for (auto left = 1 + random() % 12; left > 0; --left) key += "{}:ab\xff"[random() % 6];
       const Names of(key);
-      for (auto name : {of.lock, of.queue, of.info, of.fence, of.tombstone("0f"), of.channel("0f"), of.channel_of_all()}) {
+      for (auto name : {of.lock, of.queue, of.info, of.fence, of.tombstone("0f"), of.channel("0f"),
+                        of.channel_of_all()}) {
         names.push_back(std::move(name));
       }
       EXPECT_EQ(lock_of_side_key(of.queue), key);
