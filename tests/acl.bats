@@ -190,6 +190,29 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   [ "$(tr -d ' []\n' <log)" = '' ] || { cat log >&2; return 1; }
 }
 
+@test "several servers need no more than one, and INFO" {
+  load topologies
+  start_field redlock servers=3
+  field "for each in field.servers: each.redis('ACL', 'SETUSER', 'least', 'reset', '>p', *'$acl'.split()); each.redis('ACL', 'LOG', 'RESET')"
+  echo p >password
+  RLOCK_SERVER=${url//redis:\/\//redis:\/\/least:@}
+  export RLOCK_SERVER RLOCK_GRACE=1s RLOCK_TTL=1s RLOCK_PASSWORD_FILE=password
+  # Until they are old enough to vote.
+  until_true 10 rlock run -n "$key" -- true
+  background rlock run "$key" -- sh -c 'touch up; sleep 0.6'
+  until_true 10 test -e up
+  expect 75 rlock acquire -n "$key"
+  expect 0 rlock run "$key" -- true
+  finish
+  expect 0 rlock status --json "$key"
+  field "print(*[each.redis('ACL', 'LOG') for each in field.servers])" >log
+  field "[each.redis('ACL', 'SETUSER', 'least', '-info') for each in field.servers]"
+  run rlock acquire -n "$key"
+  stop_field
+  [ "$status" = 77 ] && [[ $output == *INFO* ]]
+  [ "$(tr -d ' []\n' <log)" = '' ] || { cat log >&2; return 1; }
+}
+
 @test "keys of others are out of reach" {
   # shellcheck disable=SC2086 # words
   permit $acl

@@ -410,7 +410,7 @@ shows_nothing() {
 @test "a password that goes to another host in the clear earns one warning, for all servers together, and none under -q" {
   local url
   for url in redis://u:p@192.0.2.1:1 redis+sentinel://u:p@127.0.0.1:1,192.0.2.1:1,192.0.2.2:1/m \
-    redis+cluster://:p@192.0.2.1:1,192.0.2.2:1; do
+    redis+cluster://:p@192.0.2.1:1,192.0.2.2:1 redis://:p@127.0.0.1:1,redis://:p@192.0.2.1:1,redis://:p@192.0.2.2:1; do
     expect 69 timeout 20 rlock --connect-timeout 100ms --server "$url" acquire -n "$key"
     [ "$(grep -c 'rlock: the password goes to 192.0.2.1 as it is' <<<"$output")" = 1 ]
     [ "$(grep -c 'as it is' <<<"$output")" = 1 ]
