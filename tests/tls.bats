@@ -45,7 +45,7 @@ answering() {
   # It would hang up at the end of its standard input.
   [ -p quiet ] || mkfifo quiet
   # shellcheck disable=SC2016
-  background timeout 50 sh -c 'exec "$@" <>quiet' sh openssl s_server -accept "127.0.0.1:$peer" \
+  background sh -c 'exec "$@" <>quiet' sh openssl s_server -accept "127.0.0.1:$peer" \
     -cert "$certificate.crt" -key "$certificate.key" -quiet "$@" >heard 2>heard.err
   until_true 10 listens "$peer"
 }
@@ -204,7 +204,7 @@ connects() { ss -Htnp state established | grep -q "pid=$1,"; }
 
 # dripping OPTION...: a proxy before the open server, its port in $drip; it obeys ./control.
 dripping() {
-  background timeout 60 python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen 127.0.0.1:0 --to "127.0.0.1:$port" \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --seconds 60 --listen 127.0.0.1:0 --to "127.0.0.1:$port" \
     --control unix:control "$@" >dripping
   until_true 10 grep -q ready dripping
   drip=$(sed 's/.*://' dripping)

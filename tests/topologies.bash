@@ -23,6 +23,7 @@ stop_field() {
   pid=$(cat "$BATS_FILE_TMPDIR/field_pid") || return 0
   kill -TERM "$pid" 2>/dev/null || return 0
   until_true 20 is_gone "$pid"
+  rm -r "$BATS_FILE_TMPDIR"/{orders,answers,field_pid,field}
 }
 
 # field PYTHON...: carries it out, with `field` for the topology, and prints what it prints.
