@@ -164,6 +164,8 @@ if ((${#once_more[@]} > 0)); then
     done
 fi
 for report in "$out"/reports/*; do
+    # Fibers: said once a process, and of no consequence where each switch is announced (base/fiber).
+    grep -qv "ASan doesn't fully support makecontext" "$report" || continue
     cat "$report"
     count "$(grep -m 1 -oE '(ERROR|WARNING): .*|runtime error: .*' "$report" || echo "$report")" 0 0 0 1
 done

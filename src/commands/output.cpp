@@ -48,7 +48,7 @@ json to_json(const ListedLock& sight) {
   json value{{"key", sight.key}, {"held", lock.is_held()}};
   if (lock.servers > 0) value.update({{"votes", lock.votes}, {"servers", lock.servers}});
   value["holders"] = json::array();
-  if (lock.state != lock::Inspection::State::free) {
+  if (lock.is_held()) {
     auto& holder = value["holders"].emplace_back();
     if (lock.holder) {
       holder = who_json(lock.holder->who);

@@ -155,6 +155,11 @@ is UTC, as in 2026-11-21T18:19:17Z.
 (how many) and
 .Li waiters
 (the first thousand, in order).
+With several independent servers also
+.Li servers
+(how many) and
+.Li votes
+(how many of them say the same of the holder).
 .It Cm status Fl \-json
 .Li version
 and

@@ -178,18 +178,12 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
   return released;
 }
 
-// What goes over the connection of the acquire is carried out behind it, and where it is answered nothing else is under
-// way.
+// Where each acquire was answered, and this is too, nothing is under way.
 Result<bool> SingleServer::give_back(const Request& request, Wait wait) {
-  auto& session = protocol_.session();
-  const bool is_behind = session.is_open() && !is_lost_;
-  const auto connection = session.connection();
-  const auto released =
-      RLOCK_TRY(protocol_.release(request, Force::no, is_behind ? Tombstone::no : Tombstone::yes, wait));
-  (void)released;
+  RLOCK_TRY(protocol_.release(request, Force::no, is_lost_ ? Tombstone::yes : Tombstone::no, wait));
   may_hold_ = false;
   unanswered_ = false;
-  return is_behind && session.connection() == connection;
+  return !std::exchange(is_lost_, false);
 }
 
 Result<bool> SingleServer::raise(const Request& request, std::uint64_t fence, Wait wait) {

@@ -56,11 +56,13 @@ class Contender(threading.Thread):
 class Trouble:
     """What befalls the servers: never more than `most` at once, counting those that are too young to vote."""
 
-    def __init__(self, servers, options, chance):
+    def __init__(self, servers, options, chance, log):
         self.servers, self.options, self.chance = servers, options, chance
         self.most = len(servers) if options.majority else (len(servers) - 1) // 2
         self.until = dict.fromkeys(servers, 0)
         self.pending = []  # (when, what)
+        self.starts = dict.fromkeys(servers, 0)  # of commands, when it came back; 0: it was never away
+        self.log = log
         self.met = collections.Counter()
 
     def step(self):
@@ -72,10 +74,10 @@ class Trouble:
         if self.chance.random() < 0.3:
             return
         kind = self.chance.choice(self.options.kinds.split(","))
-        well = [server for server in self.servers if self.until[server] <= now]
+        well = [server for server in self.servers if self.is_well(server, now)]
         if kind == "cut":
             server = self.chance.choice(self.servers)
-            if self.until[server] <= now:
+            if self.is_well(server, now):
                 server.redis("CLIENT", "KILL", "TYPE", self.chance.choice(("normal", "pubsub")), "SKIPME", "yes")
                 self.met[kind] += 1
             return
@@ -83,6 +85,7 @@ class Trouble:
             return
         server = self.chance.choice(well)
         self.met[kind] += 1
+        self.starts.pop(server)
         if kind == "kill":
             away = self.chance.uniform(0, 1)
             server.kill()
@@ -93,6 +96,26 @@ class Trouble:
             server.stop()
             self.pending.append((now + asleep, server.resume))
             self.until[server] = now + asleep + 0.5
+
+    def is_well(self, server, now):
+        """Whether it has been back for long enough for a new holder to have its vote: the holder of before may not get it
+        again, where it was away for longer than a lease and a waiter was faster."""
+        if self.until[server] > now:
+            return False
+        if self.options.majority:
+            return True
+        self.starts.setdefault(server, self.count())
+        if self.starts[server] and self.count() < self.starts[server] + 2:
+            return False
+        self.starts[server] = 0
+        return True
+
+    def count(self):
+        try:
+            with open(self.log, encoding="ascii") as log:
+                return log.read().count("start=")
+        except FileNotFoundError:
+            return 0
 
     def end(self):
         for _, end in self.pending:
@@ -132,7 +155,7 @@ def main():
     os.makedirs(directory, exist_ok=True)
     contenders = []
     with Redlock(directory + "/servers") as field:
-        trouble = Trouble(field.servers, options, chance)
+        trouble = Trouble(field.servers, options, chance, directory + "/log")
         try:
             time.sleep(options.ttl + 2)  # until all are old enough to vote
             contenders += [Contender(f"c{i}", field.url, directory, options, options.seed + i)
