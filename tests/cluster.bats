@@ -375,7 +375,7 @@ node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import to
   local lone
   lone=$(free_port)
   redis config set port "$lone"
-  expect_error 78 "redis://127.0.0.1:$lone: it is not a node of a Cluster" \
+  expect_error 78 "redis://127.0.0.1:$lone: it is not a node of a Cluster; a server without a Cluster is redis://" \
     rlock run --server "redis+cluster://127.0.0.1:$lone" "$key" true
   [ -z "$(redis keys '*')" ]
   stop_servers

@@ -99,6 +99,7 @@ refused() {
   printf '%s\r\n' "$SECRET" >file
   all_verbs --password-file file
   rlock run --password-file <(printf %s "$SECRET") "$key" -- true
+  expect_error 78 'cannot read /: Is a directory' rlock run --password-file / "$key" -- true
   printf 'x%s\n' "$SECRET" >file
   refused --password-file file
 }
@@ -359,7 +360,7 @@ shows_nothing() {
 	77|ERR invalid password canary-123
 	69|LOADING canary-123
 	END
-  grep -q 'lacks a command that rlock needs (ERR unknown command EVALSHA)' said
+  grep -q 'lacks a command that rlock needs; if it is a Sentinel, write redis+sentinel:// (ERR unknown command EVALSHA)' said
 }
 
 @test "a server without AUTH, EVALSHA, EVAL or anything else that rlock sends: named, and nothing of it is shown" {

@@ -249,7 +249,16 @@ busy_without() {
     [[ $denied == -@write || $denied == -set ]] || expect_error 77 ACL rlock status "$key"
   done
   redis acl setuser u reset on '>p' '+@all' '~*' '&*' -scan
-  expect_error 77 ACL rlock status
+  expect_error 77 'an ACL denies what rlock needs: +scan (NOPERM)' rlock status
+}
+
+@test "NOPERM: the message names the right that is missing" {
+  own_server
+  export RLOCK_SERVER=${url/unix:\/\//unix://u:p@}
+  redis acl setuser u reset on '>p' '+@all' '~*' '&*' -select
+  RLOCK_SERVER+='?db=1' expect_error 77 'needs: +select (NOPERM)' rlock run "$key" true
+  redis acl setuser u reset on '>p' '+@all' '~other:*' '&*'
+  expect_error 77 'needs: access to its keys (NOPERM)' rlock run "$key" true
 }
 
 @test "NOSCRIPT: sent again in full, and nobody notices" {

@@ -147,12 +147,13 @@ lone() {
   RLOCK_SERVER="$(to "127.0.0.1:$lone_sentinel")?sentinel_password_file=$PWD/wrong"
   expect_error 77 'user or password is wrong' rlock run "$key" -- true
   RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
-  expect_error 77 'user or password is wrong' rlock run "$key" -- true
+  expect_error 77 'user or password is wrong (WRONGPASS); a password of the Sentinels alone is ?sentinel_password_file=' \
+    rlock run "$key" -- true
   lone same "requirepass master"
   RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
   expect 0 rlock run "$key" -- true
   unset REDISCLI_AUTH
-  expect_error 77 'wants a password' rlock run "$key" -- true
+  expect_error 77 'the Sentinel wants a password: add ?sentinel_password_file=FILE' rlock run "$key" -- true
 }
 
 @test "a user of the servers need not be one of the Sentinels" {

@@ -90,7 +90,24 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 
 @test "a server that wants a certificate of us gets it" {
   expect 0 rlock --server "$(url localhost "$strict_port" "&cert=$dir/client.crt&key=$dir/client.key")" run "$key" -- true
-  refused certificate "$(url localhost "$strict_port")"
+  refused 'the server wants a certificate; name one by ?cert=' "$(url localhost "$strict_port")"
+  certificate unknown "$dir/other" 'DNS:localhost'
+  refused 'does not know the authority' "$(url localhost "$strict_port" "&cert=$PWD/unknown.crt&key=$PWD/unknown.key")"
+}
+
+@test "TLS at a port without it, and none at a port of TLS: the mend is named" {
+  local plain
+  plain=$(free_port)
+  redis strict config set port "$plain"
+  expect_error 69 'write redis:// for rediss:// in the URL' \
+    rlock run --server "rediss://127.0.0.1:$plain" --connect-timeout 300ms -n "$key" true
+  redis strict config set port 0
+  expect_error 69 'write rediss:// for redis:// in the URL' rlock run --server "redis://127.0.0.1:$strict_port" -n "$key" true
+}
+
+@test "a file of the URL that cannot be read is named, and why" {
+  expect_error 78 '?cacert=: cannot use /nosuch/file: No such file or directory' \
+    rlock run --server "rediss://localhost:$port?cacert=/nosuch/file" "$key" true
 }
 
 @test "an rlock inside the command finds the files of the URL, wherever it runs" {
@@ -161,7 +178,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 }
 
 @test "files that cannot be used are a matter of configuration, and nothing is sent" {
-  expect_error 78 cacert rlock --server "rediss://localhost:$port?cacert=/nonexistent" run "$key" -- touch ran
+  expect_error 78 cacert rlock --server "rediss://localhost:$port?cacert=/nosuch/file" run "$key" -- touch ran
   expect_error 78 cert= rlock --server "$(url localhost "$port" '&cert=/nonexistent&key=/nonexistent')" run "$key" -- touch ran
   expect_error 64 key rlock --server "$(url localhost "$port" "&cert=$dir/client.crt")" run "$key" -- touch ran
   expect_error 64 'cacert' rlock --server "rediss://localhost:$port?cacrt=x" run "$key" -- touch ran

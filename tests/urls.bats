@@ -52,7 +52,8 @@ bad() {
   bad 'names a database; a Cluster has only one' "redis+cluster://$here/3"
   bad 'without its ]' 'redis://[::1'
   bad 'text after the ]' 'redis://[::1]x'
-  bad 'has a space in it' "redis://$here redis://$here"
+  bad 'has a space in it; write a comma, and no space' "redis://$here redis://$here"
+  bad 'has a space in it; write a comma, and no space' "redis+cluster://$here, b"
   bad 'a character in its host' $'redis://ho\nst'
 }
 

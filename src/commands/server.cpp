@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/fd.hpp"
@@ -32,7 +33,12 @@ Result<std::string> read_password_file(std::string_view what, const std::string&
   if (!fd)
     return base::fail_errno(ErrorCode::configuration,
                             std::string(what) + ": cannot open " + base::without_credentials(path));
+  errno = 0;
   auto line = base::read_line(fd.get(), max_secret);
+  if (!line && errno != 0) {
+    return base::fail_errno(ErrorCode::configuration,
+                            std::string(what) + ": cannot read " + base::without_credentials(path));
+  }
   if (line && line->ends_with('\r')) line->pop_back();
   if (!line || line->empty()) {
     return fail(ErrorCode::configuration,

@@ -98,7 +98,7 @@ Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) 
     return fail(ErrorCode::usage, "has a comma too many");
   }
   if (hosts.find(' ') != std::string_view::npos) {
-    return fail(ErrorCode::usage, "has a space in it; between two servers goes a comma");
+    return fail(ErrorCode::usage, "has a space in it; write a comma, and no space, between two hosts");
   }
   if (kind == Kind::server && hosts.find(',') != std::string_view::npos) {
     return fail(ErrorCode::usage,

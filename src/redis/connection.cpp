@@ -37,7 +37,11 @@ Result<Connection> Connection::open(std::unique_ptr<Stream> stream, std::string 
     const auto wants = connection.stream_->handshake();
     if (!wants) return base::fail(wants.error().code, connection.name_ + ": " + wants.error().message);
     if (*wants == 0) return connection;
-    RLOCK_TRY(connection.wait_for(*wants, wait));
+    if (auto ready = connection.wait_for(*wants, wait); !ready) {
+      auto error = std::move(ready).error();
+      if (error.code == ErrorCode::unreachable) error.message += "; if that port is one without TLS, write redis:// for rediss:// in the URL";
+      return std::unexpected(std::move(error));
+    }
   }
 }
 
@@ -71,7 +75,7 @@ Result<void> Connection::wait_for(short events, Wait wait) const {
 }
 
 base::Error Connection::lost(const base::Error& error) const {
-  return {error.code, "lost the connection to " + name_ + ": " + error.message};
+  return {error.code, name_ + ": " + error.message + std::string(has_answered_ ? "" : stream_->advice())};
 }
 
 Result<void> Connection::send(Wait wait) {
@@ -91,6 +95,7 @@ Result<Transfer> Connection::receive() {
   std::array<char, read_size> bytes;
   auto received = stream_->read(bytes);
   if (!received) return std::unexpected(lost(received.error()));
+  if (received->bytes > 0) has_answered_ = true;
   if (received->bytes > 0) ::redisReaderFeed(reader_.get(), bytes.data(), received->bytes);
   unparsed_ += received->bytes;
   if (unparsed_ > max_reply) return fail(ErrorCode::unreachable, name_ + " sends a reply without an end");

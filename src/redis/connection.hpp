@@ -51,6 +51,7 @@ class Connection {
   std::unique_ptr<redisReader, Free> reader_;
   std::string name_;
   std::string unsent_;
+  bool has_answered_ = false;
   std::size_t unparsed_ = 0;  ///< bytes received since the last complete reply
 };
 

@@ -20,7 +20,8 @@ constexpr std::string_view is_node =
 
 constexpr std::array meanings{
     Meaning{"NOAUTH", ErrorCode::refused,
-            "it wants a password: put it in RLOCK_SERVER, REDISCLI_AUTH or --password-file"},
+            "it wants a password: put it in RLOCK_SERVER, REDISCLI_AUTH or --password-file; inside "
+            "rlock run, in one of the last two"},
     Meaning{"WRONGPASS", ErrorCode::refused, "the user or password is wrong"},
     Meaning{"NOPERM", ErrorCode::refused, "an ACL denies what rlock needs"},
     Meaning{"NOINFO", ErrorCode::refused, "an ACL denies INFO, which --grace needs"},
@@ -96,6 +97,21 @@ std::string_view command_named_in(std::string_view text) {
   return name == commands.end() ? "" : *name;
 }
 
+// What an ACL denies, as a rule of ACL SETUSER: "…no permissions to run the 'cluster|slots' command…" is +cluster|slots.
+// Empty where it is not told. A name in small letters alone: a password or a token does not stand there.
+std::string denied_by(std::string_view text) {
+  if (text.find("permissions to access a channel") != text.npos) return ": access to its channels";
+  if (text.find("permissions to access") != text.npos) return ": access to its keys";
+  constexpr std::string_view before = "permissions to run the '";
+  const auto at = text.find(before);
+  if (at == text.npos) return "";
+  const auto rest = text.substr(at + before.size());
+  const auto name = rest.substr(0, rest.find('\''));
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '|' || c == '-'; };
+  const bool is_name = !name.empty() && name.size() <= 32 && std::ranges::all_of(name, is_letter);
+  return is_name ? ": +" + std::string(name) : "";
+}
+
 // Capital letters only: a token is never that, and a password should not be.
 bool is_error_code(std::string_view word) {
   return !word.empty() && word.size() <= 16 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
@@ -121,6 +137,10 @@ std::string_view Reply::error_code() const {
 
 base::Error error_of(const Reply& reply, std::string_view server) {
   const auto code = reply.error_code();
+  if (code == "NOPERM") {
+    const auto* row = find_row(code);
+    return {row->error, said(server, std::string(row->advice) + denied_by(reply.text), row->text)};
+  }
   if (const auto* row = find_row(code)) return {row->error, said(server, row->advice, row->text)};
   if (const auto* known = find_known(reply.text)) return {known->error, said(server, known->advice, known->text)};
   if (reply.text.starts_with(unknown_command)) {
@@ -128,7 +148,10 @@ base::Error error_of(const Reply& reply, std::string_view server) {
     // A server without AUTH cannot accept a client that has a password.
     return {
         name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
-        said(server, "it lacks a command that rlock needs", std::string(unknown_command) + ' ' + std::string(name))};
+        said(server,
+             name == "EVALSHA" ? "it lacks a command that rlock needs; if it is a Sentinel, write redis+sentinel://"
+                               : "it lacks a command that rlock needs",
+             std::string(unknown_command) + ' ' + std::string(name))};
   }
   return {
       ErrorCode::internal,

@@ -126,12 +126,21 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
       {"SUBSCRIBE", std::string(switched_channel), std::string(promoted_channel)},
   };
   auto sentinel = session_with(endpoint);
-  auto replies = RLOCK_TRY(sentinel.flight(questions, wait));
-  if (replies[0].error_code() == "NOAUTH" && !greeting_.password && address_.password) {
+  auto answer = sentinel.flight(questions, wait);
+  if (answer && answer->front().error_code() == "NOAUTH" && !greeting_.password && address_.password) {
     greeting_ = {address_.user, address_.password, 0};
     sentinel = session_with(endpoint);
-    replies = RLOCK_TRY(sentinel.flight(questions, wait));
+    answer = sentinel.flight(questions, wait);
   }
+  if (!answer) {
+    auto error = std::move(answer).error();
+    const bool is_of_the_servers = greeting_.password && !address_.sentinel_password;
+    if (error.code == ErrorCode::refused && is_of_the_servers) {
+      error.message += "; a password of the Sentinels alone is ?sentinel_password_file=FILE in the URL";
+    }
+    return std::unexpected(std::move(error));
+  }
+  const auto& replies = *answer;
   const auto& named = replies[0];
   const auto& who = sentinel.name();
   if (named.text.starts_with("ERR unknown command")) {
@@ -140,6 +149,10 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
   }
   if (is_unknown_master(named)) {
     return fail(ErrorCode::configuration, who + ": the Sentinel knows no master of that name" + known(endpoint, wait));
+  }
+  if (named.error_code() == "NOAUTH") {
+    return fail(ErrorCode::refused,
+                who + ": the Sentinel wants a password: add ?sentinel_password_file=FILE to the URL (NOAUTH)");
   }
   if (named.is_error()) return std::unexpected(error_of(named, who));
   const auto master = named.items.size() == 2 ? endpoint_of(named.items[0].text, named.items[1].text) : std::nullopt;

@@ -28,6 +28,12 @@ class PlainStream final : public Stream {
 
   bool has_buffered() const override { return false; }
   int fd() const override { return fd_.get(); }
+  std::string_view advice() const override {
+    int family = AF_UNIX;
+    socklen_t size = sizeof family;
+    ::getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size);
+    return family == AF_UNIX ? "" : "; if that port is one of TLS, write rediss:// for redis:// in the URL";
+  }
 
  private:
   static base::Result<Transfer> moved(ssize_t n, short wants) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
@@ -33,6 +34,8 @@ class Stream {
   /// Whether bytes wait to be read that will not make the descriptor readable.
   virtual bool has_buffered() const = 0;
   virtual int fd() const = 0;
+  /// What may be wrong where it ends before the server has answered anything; empty, or begins with "; ".
+  virtual std::string_view advice() const { return ""; }
 };
 
 /// The bytes as they are.

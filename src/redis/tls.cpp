@@ -38,12 +38,16 @@ struct Release {
 using Context = std::unique_ptr<SSL_CTX, Release<::SSL_CTX_free>>;
 using Ssl = std::unique_ptr<SSL, Release<::SSL_free>>;
 
-// What OpenSSL says of the newest of its errors, and forgets them all.
+// What OpenSSL says of the newest of its errors, or of one of the system below it, and forgets them all.
 std::string reason() {
-  const auto code = ::ERR_peek_last_error();
-  const char* text = ::ERR_reason_error_string(code);
-  if (text == nullptr && ERR_SYSTEM_ERROR(code)) text = std::strerror(ERR_GET_REASON(code));
-  std::string result = text != nullptr ? text : "unknown error of OpenSSL";
+  std::string result = "unknown error of OpenSSL";
+  while (const auto code = ::ERR_get_error()) {
+    if (ERR_SYSTEM_ERROR(code)) {
+      result = std::strerror(ERR_GET_REASON(code));
+      break;
+    }
+    if (const char* text = ::ERR_reason_error_string(code)) result = text;
+  }
   ::ERR_clear_error();
   return result;
 }
@@ -57,7 +61,7 @@ bool is_address(const std::string& host) {
 Result<void> trust(SSL_CTX* context, const std::string& cacert) {
   if (!cacert.empty()) {
     if (::SSL_CTX_load_verify_locations(context, cacert.c_str(), nullptr) == 1) return {};
-    return fail(ErrorCode::configuration, "?cacert=: cannot use " + cacert + ": " + reason());
+    return fail(ErrorCode::configuration, "--server: ?cacert=: cannot use " + cacert + ": " + reason());
   }
   // SSL_CERT_FILE and SSL_CERT_DIR of the environment are heeded here.
   ::SSL_CTX_set_default_verify_paths(context);
@@ -73,13 +77,13 @@ Result<void> trust(SSL_CTX* context, const std::string& cacert) {
 Result<void> show(SSL_CTX* context, const TlsSettings& settings) {
   if (settings.cert.empty()) return {};
   if (::SSL_CTX_use_certificate_chain_file(context, settings.cert.c_str()) != 1) {
-    return fail(ErrorCode::configuration, "?cert=: cannot use " + settings.cert + ": " + reason());
+    return fail(ErrorCode::configuration, "--server: ?cert=: cannot use " + settings.cert + ": " + reason());
   }
   // A key that wants a passphrase cannot be used: a lock must not ask questions.
   ::SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (::SSL_CTX_use_PrivateKey_file(context, settings.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       ::SSL_CTX_check_private_key(context) != 1) {
-    return fail(ErrorCode::configuration, "?key=: cannot use " + settings.key + ": " + reason());
+    return fail(ErrorCode::configuration, "--server: ?key=: cannot use " + settings.key + ": " + reason());
   }
   return {};
 }
@@ -206,6 +210,12 @@ class TlsStream final : public Stream {
       case SSL_R_UNSUPPORTED_PROTOCOL:
         ::ERR_clear_error();
         return fail(protocol_error, "TLS: the server does not speak TLS 1.2 or later");
+      case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        ::ERR_clear_error();
+        return fail(protocol_error, "TLS: the server wants a certificate; name one by ?cert=FILE&key=FILE in the URL");
+      case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        ::ERR_clear_error();
+        return fail(protocol_error, "TLS: the server does not know the authority that signed the certificate of ?cert=");
       default:
         return fail(protocol_error, "TLS: " + reason());
     }
