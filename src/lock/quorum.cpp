@@ -88,6 +88,8 @@ Result<Request> Quorum::begin(const Request& request) {
   if (std::exchange(thread_, thread) != thread) {
     for (auto& member : members_) member->call.cancel();
   }
+  base::PlainPoller plain;
+  drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
   ++flight_;
   auto own = request;
   own.is_vote = true;

@@ -212,6 +212,14 @@ TEST_F(QuorumTest, AHungServerIsPassedOverAndItsLateVoteIsTakenUp) {
   EXPECT_EQ(ours(), 5U);
 }
 
+TEST_F(QuorumTest, ServersThatStoodStillAreAskedAgain) {
+  for (auto* s : s_) s->delay = 5s;
+  EXPECT_FALSE(acquire());
+  for (auto* s : s_) s->delay = {};
+  plain_.wait({}, BootClock::now() + 350ms);  // nobody drives the calls meanwhile
+  EXPECT_TRUE(is_grant(acquire()));
+}
+
 TEST_F(QuorumTest, ALateVoteBehindTheGapIsGivenBack) {
   hold({1, 2, 3});
   s_[4]->delay = 120ms;
