@@ -85,7 +85,7 @@ class Trouble:
             return
         server = self.chance.choice(well)
         self.met[kind] += 1
-        self.starts.pop(server)
+        self.starts.pop(server, None)
         if kind == "kill":
             away = self.chance.uniform(0, 1)
             server.kill()
