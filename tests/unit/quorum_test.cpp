@@ -118,7 +118,7 @@ class FakeVoter final : public Voter {
 
 class QuorumTest : public testing::Test {
  protected:
-  QuorumTest() : quorum_(std::make_unique<Quorum>(make(), 300ms)) {}
+  QuorumTest() : quorum_(std::make_unique<Quorum>(make(), 1s)) {}
 
   std::vector<Quorum::Server> make() {
     std::vector<Quorum::Server> servers;
@@ -210,6 +210,12 @@ TEST_F(QuorumTest, AHungServerIsPassedOverAndItsLateVoteIsTakenUp) {
   plain_.wait({}, BootClock::now() + 120ms);
   ASSERT_TRUE(quorum_->drain());
   EXPECT_EQ(ours(), 5U);
+}
+
+TEST_F(QuorumTest, ServersThatAreAllFarAwayGrantTheLock) {
+  for (auto* s : s_) s->delay = 90ms;
+  request_.ttl = request_.grace = 4s;
+  EXPECT_TRUE(is_grant(quorum_->acquire(request_, Queue::no, {BootClock::now() + 2s, plain_})));
 }
 
 TEST_F(QuorumTest, ServersThatStoodStillAreAskedAgain) {
