@@ -232,3 +232,23 @@ job_is_lost() {
   job_is_lost
   is_free
 }
+
+@test "who saw the server go leaves its free locks to their holders for a moment, also without --grace" {
+  own_server
+  rlock acquire "$key" >token
+  background rlock run -v "$key" -- touch next 2>said
+  until_true 10 waiting 1
+  kill_server
+  until_true 10 grep -q 'trying again' said
+  own_server --slowlog-log-slower-than 0 --slowlog-max-len 1000
+  finish
+  [ -e next ]
+  # An argument of its acquire: no grace, and for how many milliseconds the lock is kept.
+  waits() { redis slowlog get 1000 | grep -Ec '^0 [1-9][0-9]*$'; }
+  local waits
+  waits=$(waits)
+  [ "$waits" -ge 1 ]
+  # Who comes anew does not wait.
+  rlock run "$key" -- true
+  [ "$(waits)" = "$waits" ]
+}

@@ -511,6 +511,14 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(acquire a 30000 '' s '7 host ann ' '1 0')" 1 "$fence" "$(run_id)"
 }
 
+@test "a free lock is kept for as long as the caller says, without a look at the server" {
+  redis acl setuser noinfo reset on nopass '~*' '&*' +@all -info
+  redis() { redis-cli -s "$sock" --user noinfo --pass x --no-auth-warning "$@"; }
+  is "$(acquire a 30000 '' s '7 host ann ' '0 250')" 0 0 -1 250 1 "" 250
+  is_free
+  [ "$(acquire a 30000 '' s '7 host ann ' '0 0' | line 1)" = 1 ]
+}
+
 @test "reclaim after somebody else held the lock says that it is lost" {
   acquire b
   is "$(reclaim a 1234)" 0

@@ -5,6 +5,7 @@
 
 namespace rlock::redis {
 
+using base::BootClock;
 using base::ErrorCode;
 using base::Result;
 using base::Wait;
@@ -17,6 +18,9 @@ bool turns_away(const Reply& reply) { return reply.is_error() && reply.text.star
 bool is_of_a_replica(const Reply& reply) {
   return reply.is_error() && (reply.error_code() == "READONLY" || reply.error_code() == "MASTERDOWN");
 }
+
+// A connection that breaks sooner tells nothing of its server: a proxy may close each behind an answer.
+constexpr base::Duration min_standing{1'000};
 
 // Of ROLE. Where it is denied, a replica shows itself at the first write.
 bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
@@ -53,6 +57,7 @@ std::optional<std::string> place_in(const Reply& reply, std::string_view code) {
 
 template <class T>
 Result<T> Session::dropped(base::Error error) {
+  if (BootClock::now() >= connected_at_ + min_standing) was_away_ = true;
   connection_.reset();
   return std::unexpected(std::move(error));
 }
@@ -66,7 +71,8 @@ Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
   auto socket = redis::connect(target.addresses, name(), wait);
   if (socket || socket.error().code != ErrorCode::unreachable) return socket;
   const bool is_revived = RLOCK_TRY(locator_->revive(wait));
-  if (is_revived) socket = redis::connect(target.addresses, name(), bounded({base::never, wait.poller()}));
+  if (is_revived) return redis::connect(target.addresses, name(), bounded({base::never, wait.poller()}));
+  was_away_ = true;
   return socket;
 }
 
@@ -80,6 +86,8 @@ Result<void> Session::connect(Wait wait) {
   reason_ = Reason::broken;
   is_greeted_ = false;
   ++connections_;
+  connected_at_ = BootClock::now();
+  if (std::exchange(was_away_, false)) returned_at_ = connected_at_;
   return {};
 }
 

@@ -74,6 +74,9 @@ class Session {
   base::Result<void> open(base::Wait wait);
   /// See Locator::young_for.
   base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
+  /// When the connection was made, where it is the first one since the server could not be reached, or since a connection
+  /// that had stood for a while broke: the server may have restarted meanwhile.
+  std::optional<base::Instant> returned_at() const { return returned_at_; }
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
   /// Which connection stands, counted from 1; 0: none. What was asked of one (a subscription) is not known to the next.
@@ -104,6 +107,9 @@ class Session {
   bool is_chosen_ = false;     ///< open() was called since the last send()
   bool is_greeted_ = false;  ///< on this connection
   std::uint64_t connections_ = 0;  ///< made so far
+  base::Instant connected_at_{};
+  bool was_away_ = false;  ///< no connection was made since
+  std::optional<base::Instant> returned_at_;
   std::vector<Reply> pushes_;
   std::unique_ptr<Session> asked_;
   std::string asked_at_;  ///< its HOST:PORT
