@@ -107,7 +107,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 
 @test "a file of the URL that cannot be read is named, and why" {
   expect_error 78 '?cacert=: cannot use /nosuch/file: No such file or directory' \
-    rlock run --server "rediss://localhost:$port?cacert=/nosuch/file" "$key" true
+    rlock run --server "rediss://localhost:$strict_port?cacert=/nosuch/file" "$key" true
 }
 
 @test "an rlock inside the command finds the files of the URL, wherever it runs" {
@@ -178,7 +178,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 }
 
 @test "files that cannot be used are a matter of configuration, and nothing is sent" {
-  expect_error 78 cacert rlock --server "rediss://localhost:$port?cacert=/nosuch/file" run "$key" -- touch ran
+  expect_error 78 cacert rlock --server "rediss://localhost:$strict_port?cacert=/nosuch/file" run "$key" -- touch ran
   expect_error 78 cert= rlock --server "$(url localhost "$port" '&cert=/nonexistent&key=/nonexistent')" run "$key" -- touch ran
   expect_error 64 key rlock --server "$(url localhost "$port" "&cert=$dir/client.crt")" run "$key" -- touch ran
   expect_error 64 'cacert' rlock --server "rediss://localhost:$port?cacrt=x" run "$key" -- touch ran
