@@ -158,9 +158,14 @@ seconds() { date +%s.%N; }
     # shellcheck disable=SC2086 # words
     background rlock -v $verb 2>>said >out
   done
-  until_true 10 eval '[ "$(grep -c "trying again" said)" -ge 10 ]'
+  until_true 10 eval '[ "$(grep -c "trying again" said)" -ge 5 ]'
   own_server "${keeps[@]}"
   finish
+}
+
+@test "what each try says is said once under -v" {
+  RLOCK_SERVER=unix:///nonexistent expect 69 rlock run -v --connect-timeout 1s "$key" -- true
+  [ "$(grep -c 'trying again' <<<"$output")" = 1 ]
 }
 
 @test "with --nonblock a server that is down is not waited for" {

@@ -119,6 +119,22 @@ first_in_order() {
   expect 0 rlock release "$key" "$token"
 }
 
+@test "servers that the lock does without are named under -v" {
+  kill_server two
+  at three config set requirepass secret
+  expect 0 rlock run -v "$key" -- true
+  [[ $output == *'two.sock: No such file'*'a majority holds without it'* ]] ||
+    [[ $output == *'two.sock: Connection refused; a majority holds without it'* ]]
+  [[ $output == *'three.sock: it wants a password'*'a majority holds without it'* ]]
+  expect 0 rlock status -v
+  [[ $output == *two.sock*'a majority is left without it'* ]]
+  [[ $output == *'three.sock: it wants a password'*'a majority is left without it'* ]]
+  [[ $output != *'an ACL denies INFO'* ]]
+  at three -a secret --no-auth-warning config set requirepass ''
+  expect 0 rlock run "$key" -- true
+  [ -z "$output" ]
+}
+
 @test "two servers that stand still cost nobody the lock, nor a holder hers" {
   first_in_order
   stop "$first" "$([ "$first" = four ] && echo five || echo four)"

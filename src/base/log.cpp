@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 namespace rlock::base {
@@ -19,6 +22,24 @@ std::atomic<LogLevel> threshold{LogLevel::note};
 std::atomic<int> out{STDERR_FILENO};
 std::atomic<int> send_flags{-1};  // >= 0: out is a socket, to be sent to with these
 std::atomic<bool> may_block{true};
+
+// In an outage each try says the same. One slot for each of the last texts: its hash above, the second below.
+constexpr std::chrono::seconds repeat_after{10};
+std::array<std::atomic<std::uint64_t>, 64> said{};
+
+// Two threads at once may both say it.
+bool was_said_lately(std::string_view message) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : message) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  constexpr std::uint64_t time_bits = 0xffff'ffffU;
+  const auto now = std::chrono::floor<std::chrono::seconds>(BootClock::now().time_since_epoch());
+  auto& slot = said.at(hash % said.size());
+  const auto before = slot.load();
+  const std::chrono::seconds ago = now - std::chrono::seconds(before & time_bits);
+  if (before != 0 && (before & ~time_bits) == (hash & ~time_bits) && ago < repeat_after) return true;
+  slot = (hash & ~time_bits) | (static_cast<std::uint64_t>(now.count()) & time_bits);
+  return false;
+}
 
 }  // namespace
 
@@ -40,6 +61,7 @@ void log_without_blocking() {
 
 void log(LogLevel level, std::string_view message) {
   if (level > threshold) return;
+  if (level == LogLevel::debug && was_said_lately(message)) return;
   const auto line = "rlock: " + printable(message) + "\n";
   if (send_flags >= 0) {
     (void)!::send(STDERR_FILENO, line.data(), line.size(), send_flags);

@@ -9,7 +9,8 @@ enum class LogLevel { error, note, debug };
 /// Everything that rlock says to people goes to standard error through here, a line at a time, behind
 /// `rlock: `. Bytes that could steer a terminal are escaped.
 ///
-/// error: always. note: what a user wants to know unless he said -q. debug: with -v.
+/// error: always. note: what a user wants to know unless he said -q. debug: with -v, and the same again only after ten
+/// seconds.
 void set_log_level(LogLevel level);
 
 /// From here on no line may block: one that standard error does not take at once is dropped. The

@@ -57,7 +57,8 @@ void Acquisition::tell_of(const Busy& busy) const {
                     base::format_duration(*busy.kept_for) + " more: it restarted a moment ago");
     return;
   }
-  base::log_debug("waiting for " + request_.names.lock + " behind " + std::to_string(busy.rank) + " others; held by " +
+  const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
+  base::log_debug("waiting for " + request_.names.lock + (busy.rank == 0 ? "" : others) + "; held by " +
                   (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
 }
 

@@ -327,6 +327,17 @@ std::unexpected<base::Error> Quorum::unavailable() const {
                               std::to_string(quorum_) + " are needed" + why);
 }
 
+// Those that the lock does without.
+void Quorum::tell_of_absent() const {
+  const auto now = BootClock::now();
+  for (const auto& member : members_) {
+    const bool is_silent = member->call.is_running() && now >= member->asked + patience;
+    if (counts(*member, now) || !(member->error || is_silent)) continue;
+    base::log_debug((is_silent ? "no answer from " + member->voter->name() : member->error->message) +
+                    "; a majority holds without it");
+  }
+}
+
 // ---------------------------------------------------------------- acquiring
 
 // The first server in the order that somebody else holds.
@@ -424,6 +435,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
       if (is_raised) {
         waits_at_ = nullptr;
         stage_ = Stage::holding;
+        tell_of_absent();
         return Grant{fence_, counts_from(BootClock::now()), {}};
       }
     }
@@ -517,6 +529,7 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
     return Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody};
   }
   if (renewed() < quorum_) return unavailable();
+  tell_of_absent();
   if (fence_ == 0) {
     for (const auto& member : members_) {
       if (counts(*member, now)) fence_ = std::max(fence_, member->fence);
@@ -715,6 +728,9 @@ Result<std::vector<std::string>> Quorum::warnings(Wait wait) {
       RLOCK_TRY(ask_all<std::vector<std::string>>(wait, [](Voter& voter, Wait own) { return voter.warnings(own); }));
   std::vector<std::string> all;
   for (const auto& server : servers) all.insert(all.end(), server.begin(), server.end());
+  for (const auto& member : members_) {
+    if (member->error) all.push_back(member->error->message + "; a majority is left without it");
+  }
   return all;
 }
 

@@ -82,6 +82,7 @@ class Quorum final : public Backend {
   template <class Is>
   std::size_t count(Is is) const;
   std::unexpected<base::Error> unavailable() const;
+  void tell_of_absent() const;
 
   std::vector<std::unique_ptr<Member>> members_;  ///< in the order of this lock
   std::size_t quorum_;

@@ -105,6 +105,7 @@ Result<std::vector<std::string>> advice(Session& session, Wait wait) {
                                       Command{"CONFIG", "GET", "min-replicas-to-write"}};
   const auto replies = RLOCK_TRY(session.flight(flight, wait));
   const auto& info = replies[0];
+  if (info.is_error() && info.error_code() != "NOPERM") return std::unexpected(error_of(info, session.name()));
   auto found = Settings(info.is_error() ? "" : info.text, value_of(replies[1]), value_of(replies[2])).warnings();
   for (auto& text : found) text.insert(0, session.name() + ": ");
   return found;
