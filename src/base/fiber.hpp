@@ -12,9 +12,9 @@
 
 namespace rlock::base {
 
-/// A call that waits through a Poller, on a stack of its own: it stands still where it waits, and whoever drives it goes
-/// on with other things. One thread drives a fiber from its start to its end, with one exception: cancel() may come
-/// from another, if the first does not touch it any more. The call must let no exception out.
+/// A call that waits through a Poller, on a stack of its own: it stands still where it waits, and whoever drives it
+/// goes on with other things. One thread drives a fiber from its start to its end, with one exception: cancel() may
+/// come from another, if the first does not touch it any more. The call must let no exception out.
 class Fiber final : private Poller {
  public:
   Fiber();
@@ -52,8 +52,8 @@ class Fiber final : private Poller {
   std::span<pollfd> fds_;
   Instant until_{};
   Readiness readiness_ = Readiness::timed_out;
-  void* fake_stack_ = nullptr;         ///< of AddressSanitizer, while the fiber stands still
-  void* outer_fake_stack_ = nullptr;   ///< of who drives it, while it runs
+  void* fake_stack_ = nullptr;        ///< of AddressSanitizer, while the fiber stands still
+  void* outer_fake_stack_ = nullptr;  ///< of who drives it, while it runs
   const void* outer_bottom_ = nullptr;
   std::size_t outer_size_ = 0;
   void* tsan_inside_ = nullptr;

@@ -28,7 +28,8 @@ Complaint set_server(Options& options, std::string_view text) {
   for (std::size_t i = 0; i < urls.size(); ++i) {
     // The URL is not repeated: there may be a password in it.
     if (const auto address = redis::Address::parse(urls[i]); !address) {
-      return (urls.size() == 1 ? "the URL " : "URL " + std::to_string(i + 1) + " of " + std::to_string(urls.size()) + " ") +
+      return (urls.size() == 1 ? "the URL "
+                               : "URL " + std::to_string(i + 1) + " of " + std::to_string(urls.size()) + " ") +
              address.error().message;
     }
     options.servers.emplace_back(urls[i]);

@@ -72,9 +72,8 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
       return base::exit_unavailable;
     }
     const auto ago = std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left;
-    base::log_error(backend.name() + " restarted " + base::format_duration(ago) +
-                    " ago, its holders may come back; " + options.key + " is kept for them for " +
-                    base::format_duration(left) + " more (--grace)");
+    base::log_error(backend.name() + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " +
+                    options.key + " is kept for them for " + base::format_duration(left) + " more (--grace)");
     return base::exit_unavailable;
   }
   std::string message = "busy: " + options.key + " is held";

@@ -148,8 +148,8 @@ std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addr
     std::vector<lock::Quorum::Server> servers;
     for (const auto& address : addresses) {
       servers.push_back({lock::rank_of(wire_key, place_name(address)),
-                         std::make_unique<lock::SingleServer>(redis::Session(
-                             locator_of(address, on_demand), greeting_of(address), timeout, greet))});
+                         std::make_unique<lock::SingleServer>(
+                             redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet))});
     }
     return std::make_unique<lock::Quorum>(std::move(servers), timeout);
   }

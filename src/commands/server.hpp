@@ -13,8 +13,8 @@
 
 namespace rlock::commands {
 
-/// The servers that the options name, with their passwords: one, or those that keep a lock by majority. Fails with usage
-/// or configuration.
+/// The servers that the options name, with their passwords: one, or those that keep a lock by majority. Fails with
+/// usage or configuration.
 base::Result<std::vector<redis::Address>> server_addresses(const Options& options);
 
 /// The names on the server of the lock that the options name; fails with usage where KEY cannot name one.
@@ -29,8 +29,8 @@ struct Place {
 /// Both of the above, for a verb that needs a KEY.
 base::Result<Place> place_of(const Options& options);
 
-/// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server may
-/// take to connect or to answer.
+/// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server
+/// may take to connect or to answer.
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
                                             base::Duration timeout, redis::Greet greet,
                                             local::OnDemand on_demand = local::OnDemand::start);

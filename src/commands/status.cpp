@@ -65,7 +65,8 @@ int status(const Options& options) {
   }
   const auto addresses = server_addresses(options);
   if (!addresses) return report(addresses.error(), options);
-  const auto backend = open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
+  const auto backend =
+      open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
                                    [&](base::Instant) { return look(*backend, options, {base::never, plain}); });
@@ -84,8 +85,7 @@ int status(const Options& options) {
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return base::exit_success;
-  const bool held =
-      std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.is_held(); });
+  const bool held = std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.is_held(); });
   return held ? base::exit_success : base::exit_free;
 }
 

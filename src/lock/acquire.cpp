@@ -53,8 +53,9 @@ Result<void> Acquisition::release_if_held(Instant until) {
 
 void Acquisition::tell_of(const Busy& busy) const {
   if (busy.kept_for) {
-    base::log_debug("waiting for " + request_.names.lock + ", which " + backend_.name() + " keeps for its holders for " +
-                    base::format_duration(*busy.kept_for) + " more: it restarted a moment ago");
+    base::log_debug("waiting for " + request_.names.lock + ", which " + backend_.name() +
+                    " keeps for its holders for " + base::format_duration(*busy.kept_for) +
+                    " more: it restarted a moment ago");
     return;
   }
   const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";

@@ -97,7 +97,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be held.
+  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
+  /// held.
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
@@ -144,8 +145,8 @@ class Voter : public Backend {
   virtual base::Result<bool> give_back(const Request& request, base::Wait wait) = 0;
   /// Whether a renewal has tried to reclaim the lock, and it is not known whether it did or yet will.
   virtual bool may_reclaim() const = 0;
-  /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the record.
-  /// Returns whether it does.
+  /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the
+  /// record. Returns whether it does.
   virtual base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) = 0;
 };
 

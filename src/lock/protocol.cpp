@@ -54,7 +54,8 @@ ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticke
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
            std::string(letter_of(wake)), request.who.encode(), ""},
-          request.grace, 5};
+          request.grace,
+          5};
 }
 
 // Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
@@ -189,11 +190,11 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Wait wait) {
   runner_.send_in_full(reclaim_script);
   const auto reply = RLOCK_TRY(runner_.run({reclaim_script,
-                                    request.names,
-                                    request.token,
-                                    {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
-                                     last.run_id, request.who.encode()}},
-                                   wait));
+                                            request.names,
+                                            request.token,
+                                            {request.token, std::to_string(request.ttl.count()),
+                                             std::to_string(last.fence), last.run_id, request.who.encode()}},
+                                           wait));
   return read_renewed(reply);
 }
 
@@ -228,21 +229,23 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 }
 
 Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait wait) {
-  const auto reply =
-      RLOCK_TRY(runner_.run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
+  const auto reply = RLOCK_TRY(
+      runner_.run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
   const auto holds = first_of(reply, "i");
   if (!holds) return unexpected_reply();
   return *holds == 1;
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run({release_script,
-                                    request.names,
-                                    request.token,
-                                    {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
-                                     force == Force::yes ? "1" : "", "", request.is_vote ? "1" : ""},
-                                    request.grace, 3},
-                                   wait));
+  const auto reply =
+      RLOCK_TRY(runner_.run({release_script,
+                             request.names,
+                             request.token,
+                             {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
+                              force == Force::yes ? "1" : "", "", request.is_vote ? "1" : ""},
+                             request.grace,
+                             3},
+                            wait));
   const auto outcome = first_of(reply, "it");
   if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
   if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};

@@ -26,8 +26,8 @@ constexpr Duration usual_max_ttl = 30s;
 // Who says nothing for so long is passed over, and then left alone for a while.
 constexpr Duration patience = 50ms;
 constexpr Duration skip_time = 2s;
-// For a token of which a release or a renewal may still be under way to a server: longer than the kernel goes on sending
-// (TCP_USER_TIMEOUT), as the tombstone.
+// For a token of which a release or a renewal may still be under way to a server: longer than the kernel goes on
+// sending (TCP_USER_TIMEOUT), as the tombstone.
 constexpr Duration silence = 31s;
 // A waiter looks at least this often, so that one server that stands still holds up nobody for long.
 constexpr Duration max_look = 1s;
@@ -42,22 +42,22 @@ struct Quorum::Member {
   enum class Said { nothing, yes, held, nobody, young, failed };
 
   std::unique_ptr<Voter> voter;
-  std::uint64_t flight = 0;    ///< of that request, or of the last one
-  Instant asked{};             ///< when it was sent
-  Said said = Said::nothing;   ///< to the last one
+  std::uint64_t flight = 0;   ///< of that request, or of the last one
+  Instant asked{};            ///< when it was sent
+  Said said = Said::nothing;  ///< to the last one
   std::optional<base::Error> error;
   std::optional<Busy> busy;
   std::optional<Released> released;
   bool is_to_release = false;
   std::optional<Standing> standing;
-  Instant counts_from{};       ///< of our vote
-  Instant until{};             ///< D of our vote; past: no vote
-  std::uint64_t fence = 0;     ///< that came with it
-  bool is_raised = false;      ///< every later fence there is larger than that of our lease
-  Instant skipped_until{};     ///< it did not answer: others first
-  Instant silent_until{};      ///< a message of our token may be under way to it: no vote is asked for
-  bool is_unclean = false;     ///< such a message may have made us the holder: to be given back first
-  base::Fiber call;            ///< the one request that is under way; it ends before the rest does
+  Instant counts_from{};    ///< of our vote
+  Instant until{};          ///< D of our vote; past: no vote
+  std::uint64_t fence = 0;  ///< that came with it
+  bool is_raised = false;   ///< every later fence there is larger than that of our lease
+  Instant skipped_until{};  ///< it did not answer: others first
+  Instant silent_until{};   ///< a message of our token may be under way to it: no vote is asked for
+  bool is_unclean = false;  ///< such a message may have made us the holder: to be given back first
+  base::Fiber call;         ///< the one request that is under way; it ends before the rest does
 
   void lose() {
     until = {};
@@ -106,7 +106,8 @@ bool Quorum::ask(Member& member, Instant until, std::function<void(Wait)> call) 
   member.asked = BootClock::now();
   member.said = Member::Said::nothing;
   member.error.reset();
-  const bool started = member.call.start([until, call = std::move(call)](base::Poller& poller) { call({until, poller}); });
+  const bool started =
+      member.call.start([until, call = std::move(call)](base::Poller& poller) { call({until, poller}); });
   if (!started) {
     member.said = Member::Said::failed;
     member.error = base::Error{ErrorCode::internal, "no memory for a request"};
@@ -122,8 +123,9 @@ bool Quorum::ask_to_acquire(Member& member, Queue queue, Instant until) {
       if (!goes_on.value_or(false)) {
         member.keep_silent();
         member.said = Member::Said::failed;
-        member.error = goes_on ? base::Error{ErrorCode::unready, member.voter->name() + " may still be asked for earlier"}
-                               : goes_on.error();
+        member.error = goes_on
+                           ? base::Error{ErrorCode::unready, member.voter->name() + " may still be asked for earlier"}
+                           : goes_on.error();
         return;
       }
       member.is_unclean = false;
@@ -154,8 +156,8 @@ void Quorum::heard(Member& member, Result<Acquired> acquired) {
   if (ticket_ == 0) ticket_ = member.busy->ticket;
 }
 
-// A vote that had ended before a restarted server took us back does not count: another may have had one there meanwhile,
-// and be forgotten too. (The model finds two holders.)
+// A vote that had ended before a restarted server took us back does not count: another may have had one there
+// meanwhile, and be forgotten too. (The model finds two holders.)
 void Quorum::ask_to_renew(Member& member, Watch watch, Instant until) {
   const auto vote_before = member.until;
   ask(member, until, [this, &member, watch, vote_before, request = *request_](Wait wait) {
@@ -257,8 +259,10 @@ Result<void> Quorum::fly(Wait wait, const Done& done) {
   while (!done()) {
     const auto now = BootClock::now();
     const auto still_open = count([&](const Member& m) { return m.flight == flight_ && m.call.is_running(); });
-    const auto answered = count([&](const Member& m) { return m.flight == flight_ && m.said != Member::Said::nothing; });
-    if (std::exchange(open, still_open) > still_open && answered > 0) end = std::min(wait.until(), now + patience + 2 * (now - start));
+    const auto answered =
+        count([&](const Member& m) { return m.flight == flight_ && m.said != Member::Said::nothing; });
+    if (std::exchange(open, still_open) > still_open && answered > 0)
+      end = std::min(wait.until(), now + patience + 2 * (now - start));
     if (open == 0) break;
     if (now >= end) {
       for (auto& member : members_) {
@@ -323,8 +327,8 @@ std::unexpected<base::Error> Quorum::unavailable() const {
       code = member->error->code;
     }
   }
-  return base::fail(code, std::to_string(good) + " of " + std::to_string(members_.size()) + " servers can be used, and " +
-                              std::to_string(quorum_) + " are needed" + why);
+  return base::fail(code, std::to_string(good) + " of " + std::to_string(members_.size()) +
+                              " servers can be used, and " + std::to_string(quorum_) + " are needed" + why);
 }
 
 // Those that the lock does without.
@@ -342,9 +346,8 @@ void Quorum::tell_of_absent() const {
 
 // The first server in the order that somebody else holds.
 Quorum::Member* Quorum::gap() {
-  const auto found = std::ranges::find_if(members_, [](const auto& m) {
-    return m->said == Member::Said::held && !m->call.is_running();
-  });
+  const auto found = std::ranges::find_if(
+      members_, [](const auto& m) { return m->said == Member::Said::held && !m->call.is_running(); });
   return found == members_.end() ? nullptr : found->get();
 }
 
@@ -356,13 +359,22 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
     for (auto& member : members_) {
       if (counts(*member, now) || (now < member->skipped_until) != skipped) continue;
       if (!ask_to_acquire(*member, queue, wait.until())) continue;
-      auto decided = [&] { return count([&](const Member& m) { return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held); }) > 0; };
-      RLOCK_TRY(fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
+      auto decided = [&] {
+        return count([&](const Member& m) {
+                 return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held);
+               }) > 0;
+      };
+      RLOCK_TRY(
+          fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
       if (decided()) return {};
     }
     // All are slow: wait for the first of them.
     if (skipped) {
-      RLOCK_TRY(fly(wait, [&] { return count([&](const Member& m) { return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held); }) > 0; }));
+      RLOCK_TRY(fly(wait, [&] {
+        return count([&](const Member& m) {
+                 return m.flight == flight_ && (m.said == Member::Said::yes || m.said == Member::Said::held);
+               }) > 0;
+      }));
     }
   }
   return {};
@@ -378,9 +390,7 @@ Result<void> Quorum::ask_the_others(Wait wait) {
   }
   return fly(wait, [&] {
     const auto at = BootClock::now();
-    const auto lost = count([&](const Member& m) {
-      return !counts(m, at) && !m.call.is_running();
-    });
+    const auto lost = count([&](const Member& m) { return !counts(m, at) && !m.call.is_running(); });
     return votes(at) >= quorum_ || lost > members_.size() - quorum_;
   });
 }
@@ -573,7 +583,8 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
       if (!result.record) result.record = member->standing->record;
       fences.push_back(member->standing->fence);
     }
-    // q servers were raised to the fence of the lease. What was won after that has another, which only that server knows.
+    // q servers were raised to the fence of the lease. What was won after that has another, which only that server
+    // knows.
     std::ranges::sort(fences, std::greater());
     if (fence_ == 0) fence_ = fences[quorum_ - 1];
     result.fence = fence_;
@@ -716,8 +727,8 @@ Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wir
 }
 
 Result<std::vector<std::string>> Quorum::list(const std::string& prefix, Wait wait) {
-  const auto servers = RLOCK_TRY(ask_all<std::vector<std::string>>(
-      wait, [&](Voter& voter, Wait own) { return voter.list(prefix, own); }));
+  const auto servers = RLOCK_TRY(
+      ask_all<std::vector<std::string>>(wait, [&](Voter& voter, Wait own) { return voter.list(prefix, own); }));
   std::set<std::string> keys;
   for (const auto& server : servers) keys.insert(server.begin(), server.end());
   return std::vector<std::string>(keys.begin(), keys.end());

@@ -15,11 +15,11 @@ namespace rlock::lock {
 /// A lock on several independent servers: whoever has the votes of more than half of them holds it. That alone makes it
 /// safe; the queue, which stands at one server, gives order.
 ///
-/// A vote is a lease on one server, and counts until the deadline of that lease. The lease on the whole lasts as long as
-/// q votes count. All clients go through the servers in one order. Who did not get enough votes keeps those before the
-/// gap, which is the first server that said "not yours", gives back those behind it, and queues at the gap. A server that
-/// restarted a moment ago may have forgotten a vote, and does not vote until that one has ended. tests/model/quorum.pml
-/// checks these rules.
+/// A vote is a lease on one server, and counts until the deadline of that lease. The lease on the whole lasts as long
+/// as q votes count. All clients go through the servers in one order. Who did not get enough votes keeps those before
+/// the gap, which is the first server that said "not yours", gives back those behind it, and queues at the gap. A
+/// server that restarted a moment ago may have forgotten a vote, and does not vote until that one has ended.
+/// tests/model/quorum.pml checks these rules.
 ///
 /// Servers are asked side by side, in one thread. Who answers too late for one step is heard in a later one: its vote
 /// counts, or is given back.
@@ -91,10 +91,10 @@ class Quorum final : public Backend {
   std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
   Stage stage_ = Stage::idle;
   std::optional<Request> request_;
-  std::uint64_t flight_ = 0;     ///< counted, to tell the answers to this flight
-  std::uint64_t fence_ = 0;      ///< of the lease
-  Member* waits_at_ = nullptr;   ///< the gap, while we queue there
-  std::int64_t ticket_ = 0;      ///< the first that we ever got, at any server
+  std::uint64_t flight_ = 0;    ///< counted, to tell the answers to this flight
+  std::uint64_t fence_ = 0;     ///< of the lease
+  Member* waits_at_ = nullptr;  ///< the gap, while we queue there
+  std::int64_t ticket_ = 0;     ///< the first that we ever got, at any server
 };
 
 /// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have

@@ -14,9 +14,9 @@ using redis::Reply;
 
 namespace {
 
-// A server that was away may have forgotten who holds the lock. For so long nobody who has noticed it acquires a lock that
-// is free: holders, who come back sooner (LeaseTerms::retry_pause), reclaim theirs. Who comes anew does not know of it;
-// that takes a grace.
+// A server that was away may have forgotten who holds the lock. For so long nobody who has noticed it acquires a lock
+// that is free: holders, who come back sooner (LeaseTerms::retry_pause), reclaim theirs. Who comes anew does not know
+// of it; that takes a grace.
 constexpr base::Duration courtesy{300};
 
 // How often a request is sent on to another node of a Cluster: after that, the nodes do not agree.
@@ -56,7 +56,8 @@ ScriptRunner::Next ScriptRunner::after(const Reply& reply, const Script& script,
 base::Duration ScriptRunner::courtesy_left() const {
   const auto since = session_.returned_at();
   if (!since) return {};
-  return std::max(std::chrono::ceil<base::Duration>(*since + courtesy - base::BootClock::now()), base::Duration::zero());
+  return std::max(std::chrono::ceil<base::Duration>(*since + courtesy - base::BootClock::now()),
+                  base::Duration::zero());
 }
 
 Result<void> ScriptRunner::tell_grace(ScriptCall& call, Wait wait) {
@@ -64,10 +65,9 @@ Result<void> ScriptRunner::tell_grace(ScriptCall& call, Wait wait) {
   RLOCK_TRY(session_.open(wait));
   const auto has_grace = call.grace > base::Duration::zero();
   const auto young = has_grace ? session_.young_for(call.grace) : courtesy_left();
-  call.arguments.at(call.grace_at) =
-      has_grace || young > base::Duration::zero()
-          ? std::to_string(call.grace.count()) + ' ' + std::to_string(young.count())
-          : "";
+  call.arguments.at(call.grace_at) = has_grace || young > base::Duration::zero()
+                                         ? std::to_string(call.grace.count()) + ' ' + std::to_string(young.count())
+                                         : "";
   return {};
 }
 

@@ -17,9 +17,9 @@ class ScriptRunner {
   /// One round trip; two while the server has not cached the script, more while a Cluster moves the lock.
   base::Result<redis::Reply> run(ScriptCall call, base::Wait wait);
 
-  /// Fills in the grace, and for how long the server is young under it as far as its locator knows; without a grace, for
-  /// how long those who held locks before it was away come first. Only a session that is connected knows which server that
-  /// is, so this comes before each flight; run() does it.
+  /// Fills in the grace, and for how long the server is young under it as far as its locator knows; without a grace,
+  /// for how long those who held locks before it was away come first. Only a session that is connected knows which
+  /// server that is, so this comes before each flight; run() does it.
   base::Result<void> tell_grace(ScriptCall& call, base::Wait wait);
   /// What to do about the reply of a script that was sent behind other commands.
   enum class Next {

@@ -30,8 +30,8 @@ class Settings {
     const auto warn = [&](std::string text) { found.push_back(std::move(text)); };
     const auto policy = field("maxmemory_policy");
     if (is_replica()) {
-      warn("it is a replica, which keeps no locks of its own; name its master, " + std::string(field("master_host")) + ":" +
-           std::string(field("master_port")));
+      warn("it is a replica, which keeps no locks of its own; name its master, " + std::string(field("master_host")) +
+           ":" + std::string(field("master_port")));
     }
     if (number("maxmemory") > 0 && policy != "noeviction") {
       warn("it drops locks when its memory is full; in redis.conf: maxmemory-policy noeviction (it is " +

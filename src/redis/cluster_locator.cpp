@@ -36,7 +36,8 @@ Result<ClusterMap> ask(const Address& address, const Greeting& greeting, Wait wa
   const auto replies = RLOCK_TRY(node.flight({&ask_for_slots, 1}, wait));
   const auto& reply = replies.front();
   if (reply.text.starts_with("ERR This instance has cluster support disabled")) {
-    return fail(ErrorCode::configuration, node.name() + ": it is not a node of a Cluster; a server without a Cluster is " +
+    return fail(ErrorCode::configuration, node.name() +
+                                              ": it is not a node of a Cluster; a server without a Cluster is " +
                                               (address.tls ? "rediss" : "redis") + "://host[:port]");
   }
   if (reply.is_error()) return std::unexpected(error_of(reply, node.name()));

@@ -39,7 +39,8 @@ Result<Connection> Connection::open(std::unique_ptr<Stream> stream, std::string 
     if (*wants == 0) return connection;
     if (auto ready = connection.wait_for(*wants, wait); !ready) {
       auto error = std::move(ready).error();
-      if (error.code == ErrorCode::unreachable) error.message += "; if that port is one without TLS, write redis:// for rediss:// in the URL";
+      if (error.code == ErrorCode::unreachable)
+        error.message += "; if that port is one without TLS, write redis:// for rediss:// in the URL";
       return std::unexpected(std::move(error));
     }
   }

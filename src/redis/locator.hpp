@@ -37,8 +37,8 @@ class Locator {
   /// Called before has_moved() for a connection that stands: time to ask anew, if what tells of moves was lost. May use
   /// a part of the wait.
   virtual void keep_watch(base::Wait) {}
-  /// The same as far as somebody has told of it, without looking: asked after each reply, which is worth nothing where it
-  /// comes from a server that was replaced.
+  /// The same as far as somebody has told of it, without looking: asked after each reply, which is worth nothing where
+  /// it comes from a server that was replaced.
   virtual bool has_news() { return false; }
   /// Descriptors that become readable when has_news() may have changed.
   virtual std::vector<int> watch_fds() const { return {}; }
@@ -53,8 +53,8 @@ class Locator {
   /// would not know it. Matters for a server that does not persist its data.
   virtual void pin() {}
 
-  /// For how much longer the server of the last connection has served for less than `grace`, as far as the locator knows
-  /// of it (a replica was promoted) and the server's own uptime does not tell.
+  /// For how much longer the server of the last connection has served for less than `grace`, as far as the locator
+  /// knows of it (a replica was promoted) and the server's own uptime does not tell.
   virtual base::Duration young_for(base::Duration /*grace*/) const { return {}; }
 
   /// The server for messages; holds no password.

@@ -61,7 +61,8 @@ constexpr std::array known_texts{
 };
 
 constexpr std::string_view unknown_command = "ERR unknown command";
-constexpr std::array commands{"AUTH", "SELECT", "HELLO", "EVALSHA", "EVAL", "SUBSCRIBE", "CLIENT", "SCAN", "WAIT", "CLUSTER", "ASKING"};
+constexpr std::array commands{"AUTH",   "SELECT", "HELLO", "EVALSHA", "EVAL",  "SUBSCRIBE",
+                              "CLIENT", "SCAN",   "WAIT",  "CLUSTER", "ASKING"};
 
 // nullptr where nothing is known of the code.
 const Meaning* find_row(std::string_view code) {
@@ -97,8 +98,9 @@ std::string_view command_named_in(std::string_view text) {
   return name == commands.end() ? "" : *name;
 }
 
-// What an ACL denies, as a rule of ACL SETUSER: "…no permissions to run the 'cluster|slots' command…" is +cluster|slots.
-// Empty where it is not told. A name in small letters alone: a password or a token does not stand there.
+// What an ACL denies, as a rule of ACL SETUSER: "…no permissions to run the 'cluster|slots' command…" is
+// +cluster|slots. Empty where it is not told. A name in small letters alone: a password or a token does not stand
+// there.
 std::string denied_by(std::string_view text) {
   if (text.find("permissions to access a channel") != text.npos) return ": access to its channels";
   if (text.find("permissions to access") != text.npos) return ": access to its keys";
@@ -146,12 +148,11 @@ base::Error error_of(const Reply& reply, std::string_view server) {
   if (reply.text.starts_with(unknown_command)) {
     const auto name = command_named_in(reply.text);
     // A server without AUTH cannot accept a client that has a password.
-    return {
-        name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
-        said(server,
-             name == "EVALSHA" ? "it lacks a command that rlock needs; if it is a Sentinel, write redis+sentinel://"
-                               : "it lacks a command that rlock needs",
-             std::string(unknown_command) + ' ' + std::string(name))};
+    return {name == "AUTH" ? ErrorCode::refused : ErrorCode::configuration,
+            said(server,
+                 name == "EVALSHA" ? "it lacks a command that rlock needs; if it is a Sentinel, write redis+sentinel://"
+                                   : "it lacks a command that rlock needs",
+                 std::string(unknown_command) + ' ' + std::string(name))};
   }
   return {
       ErrorCode::internal,

@@ -206,7 +206,8 @@ bool SentinelLocator::has_news() {
 }
 
 // The new master, if a message is about ours. The Sentinel that leads a failover tells twice, a second or more apart:
-// "slave NAME HOST PORT @ MASTER OLD_HOST OLD_PORT" of the promoted one, "MASTER OLD_HOST OLD_PORT HOST PORT" at the end.
+// "slave NAME HOST PORT @ MASTER OLD_HOST OLD_PORT" of the promoted one, "MASTER OLD_HOST OLD_PORT HOST PORT" at the
+// end.
 std::optional<Endpoint> SentinelLocator::master_told_by(const Reply& message) const {
   if (message.items.size() != 3 || message.items[0].text != "message") return std::nullopt;
   const auto words = words_of(message.items[2].text);

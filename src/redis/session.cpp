@@ -25,7 +25,8 @@ constexpr base::Duration min_standing{1'000};
 // Of ROLE. Where it is denied, a replica shows itself at the first write.
 bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
 
-// Broken off as `inner` is, and by news of another server: a master that is frozen and replaced must not use up the wait.
+// Broken off as `inner` is, and by news of another server: a master that is frozen and replaced must not use up the
+// wait.
 class NewsPoller final : public base::Poller {
  public:
   NewsPoller(base::Poller& inner, Locator& locator) : inner_(inner), locator_(locator) {}
@@ -62,9 +63,7 @@ Result<T> Session::dropped(base::Error error) {
   return std::unexpected(std::move(error));
 }
 
-base::Error Session::replaced() const {
-  return {ErrorCode::unreachable, name() + ": it is not the master any more"};
-}
+base::Error Session::replaced() const { return {ErrorCode::unreachable, name() + ": it is not the master any more"}; }
 
 Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
   target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));

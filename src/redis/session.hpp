@@ -36,9 +36,9 @@ class Session {
       : locator_(std::move(locator)), greeting_(std::move(greeting)), timeout_(timeout), greet_(greet) {}
 
   /// Sends the commands together and returns their replies in order; error replies are values, but for those of a
-  /// server that takes no clients and of a replica (READONLY), which fail with unready: it is asked anew where the server
-  /// is. Pushes that arrive in between are kept for pushes(). After an unreachable or interrupted the connection is gone,
-  /// and nobody knows which commands were carried out.
+  /// server that takes no clients and of a replica (READONLY), which fail with unready: it is asked anew where the
+  /// server is. Pushes that arrive in between are kept for pushes(). After an unreachable or interrupted the connection
+  /// is gone, and nobody knows which commands were carried out.
   base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Wait wait);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
@@ -74,8 +74,8 @@ class Session {
   base::Result<void> open(base::Wait wait);
   /// See Locator::young_for.
   base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
-  /// When the connection was made, where it is the first one since the server could not be reached, or since a connection
-  /// that had stood for a while broke: the server may have restarted meanwhile.
+  /// When the connection was made, where it is the first one since the server could not be reached, or since a
+  /// connection that had stood for a while broke: the server may have restarted meanwhile.
   std::optional<base::Instant> returned_at() const { return returned_at_; }
   void close() { connection_.reset(); }
   bool is_open() const { return connection_.has_value(); }
@@ -104,8 +104,8 @@ class Session {
   Greet greet_;
   Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
-  bool is_chosen_ = false;     ///< open() was called since the last send()
-  bool is_greeted_ = false;  ///< on this connection
+  bool is_chosen_ = false;         ///< open() was called since the last send()
+  bool is_greeted_ = false;        ///< on this connection
   std::uint64_t connections_ = 0;  ///< made so far
   base::Instant connected_at_{};
   bool was_away_ = false;  ///< no connection was made since

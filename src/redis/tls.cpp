@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-// Takes the place of dlopen in a static binary (CMakeLists.txt): a module that OpenSSL finds on the machine, an engine or
-// a provider, would bring its own libc.
+// Takes the place of dlopen in a static binary (CMakeLists.txt): a module that OpenSSL finds on the machine, an engine
+// or a provider, would bring its own libc.
 extern "C" void* rlock_no_module(const char*, int) { return nullptr; }
 
 namespace rlock::redis {
@@ -215,7 +215,8 @@ class TlsStream final : public Stream {
         return fail(protocol_error, "TLS: the server wants a certificate; name one by ?cert=FILE&key=FILE in the URL");
       case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
         ::ERR_clear_error();
-        return fail(protocol_error, "TLS: the server does not know the authority that signed the certificate of ?cert=");
+        return fail(protocol_error,
+                    "TLS: the server does not know the authority that signed the certificate of ?cert=");
       default:
         return fail(protocol_error, "TLS: " + reason());
     }

@@ -42,7 +42,8 @@ class FakeVoter final : public Voter {
     const bool reclaims = holder.empty() && has_restarted;
     if (reclaims) holder = request.token;
     if (holder == request.token) {
-      return Standing{.holder = Standing::Holder::us, .fence = fence_of_holder, .counts_from = sent, .is_reclaimed = reclaims};
+      return Standing{
+          .holder = Standing::Holder::us, .fence = fence_of_holder, .counts_from = sent, .is_reclaimed = reclaims};
     }
     return Standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
   }
@@ -103,7 +104,8 @@ class FakeVoter final : public Voter {
     if (is_down) return base::fail(ErrorCode::unreachable, name_ + " is down");
     if (delay == Duration::zero()) return {};
     const auto until = BootClock::now() + delay;
-    if (wait.poller().wait({}, std::min(until, wait.until())) == base::Readiness::interrupted) return base::interrupted();
+    if (wait.poller().wait({}, std::min(until, wait.until())) == base::Readiness::interrupted)
+      return base::interrupted();
     if (BootClock::now() < until) return base::fail(ErrorCode::unreachable, "no answer from " + name_);
     return {};
   }
@@ -307,7 +309,8 @@ TEST_F(QuorumTest, LostWhereAMajorityIsAnothers) {
 
 // Another process acquired it, with 5. Two servers were won behind that, with fences that only they know.
 TEST_F(QuorumTest, ACheckFindsTheFenceThatAMajorityKnows) {
-  for (const auto& fences : {std::array{9U, 8U, 5U, 5U, 5U}, std::array{5U, 9U, 5U, 2U, 5U}, std::array{5U, 5U, 2U, 2U, 5U}}) {
+  for (const auto& fences :
+       {std::array{9U, 8U, 5U, 5U, 5U}, std::array{5U, 9U, 5U, 2U, 5U}, std::array{5U, 5U, 2U, 2U, 5U}}) {
     s_.clear();
     quorum_ = std::make_unique<Quorum>(make(), 300ms);
     for (std::size_t i = 0; i < 5; ++i) s_[i]->holder = "me", s_[i]->fence_of_holder = fences.at(i);
