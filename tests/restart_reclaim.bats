@@ -201,6 +201,45 @@ job_is_lost() {
   expect 0 rlock release
 }
 
+@test "a run inside the one whose lock was forgotten neither takes it nor waits for its turn: that one reclaims it" {
+  own_server
+  local grace job
+  for grace in 0 1h; do
+    rm -f up go ran said
+    redis config resetstat
+    knows_renew
+    background rlock run -v "$key" -- sh -c "touch up; until [ -e go ]; do sleep 0.01; done
+      rlock run -v -t 5m --grace $grace \"\$RLOCK_KEY\" -- touch ran; exit 5" 2>said
+    job=$!
+    until_true 10 test -e up
+    until_true 10 renewed
+    kill -STOP "$job"
+    restart
+    touch go
+    until_true 10 grep -q "held by nobody; waiting for the run around" said
+    [ ! -e ran ]
+    is_free
+    kill -CONT "$job"
+    ended 5 "$job"
+    background_pids=()
+    [ -e ran ]
+    is_free
+  done
+}
+
+@test "where the run around it has lost the lock and goes on, a run inside acquires it" {
+  own_server
+  background rlock run -v --on-lost warn "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done
+    rlock run -w 1s "$RLOCK_KEY" -- touch ran; exit 5' 2>said
+  until_true 10 test -e up
+  redis del "rlock:$key"
+  until_true 10 grep -q 'the command goes on' said
+  touch go
+  ended 79 "$!"
+  background_pids=()
+  [ -e ran ]
+}
+
 @test "a reclaim that goes unanswered is sent again, and does nothing when it comes late" {
   own_server
   background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" \

@@ -38,6 +38,8 @@ constexpr base::Duration release_limit = 2s;
 // How long one try may take, here and in the guard: short enough for a second try on a new connection, and for a lock
 // that is free within a second after rlock was killed.
 constexpr base::Duration release_try = 900ms;
+// How often a nested run looks whether the outer one has reclaimed the lock.
+constexpr base::Duration reclaim_pause = 20ms;
 
 enum class Origin { acquired, reentered };
 
@@ -78,8 +80,10 @@ class Run {
     process::NestedName name;
     request_.token = token;
     const auto limit = base::BootClock::now() + (options_.nonblock ? base::Duration(0) : options_.connect_timeout);
-    const auto checked = RLOCK_TRY(base::until_served(
-        limit, signals_, [&](base::Instant until) { return backend_->check(request_, {until, signals_}); }));
+    auto checked = RLOCK_TRY(check_until(limit));
+    if (checked.holder == lock::Standing::Holder::nobody) {
+      if (const auto outer = process::OuterRun::find_by(marker_of(token))) checked = RLOCK_TRY(await_reclaim(*outer));
+    }
     if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
     HeldLease held{{token, checked.fence, {}}, Origin::reentered};
     held.nested = RLOCK_TRY(base::random_token());
@@ -99,6 +103,29 @@ class Run {
     }
     name.keep();
     return held;
+  }
+
+  Result<lock::Standing> check_until(base::Instant limit) {
+    return base::until_served(limit, signals_,
+                              [&](base::Instant until) { return backend_->check(request_, {until, signals_}); });
+  }
+
+  // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run takes
+  // it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The time for
+  // this is bounded, since a run may go on without its lock (--on-lost warn).
+  Result<lock::Standing> await_reclaim(const process::OuterRun& outer) {
+    base::log_debug(options_.key + " is held by nobody; waiting for the run around this one to reclaim it");
+    const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);
+    const auto until = base::BootClock::now() + std::max<base::Duration>(wait, 1s);
+    while (true) {
+      auto checked = RLOCK_TRY(check_until(until));
+      if (checked.holder != lock::Standing::Holder::nobody || base::BootClock::now() >= until) return checked;
+      const auto state = RLOCK_TRY(outer.settle(until, signals_));
+      if (state != process::OuterRun::State::holds) return checked;
+      if (signals_.wait({}, base::BootClock::now() + reclaim_pause) == base::Readiness::interrupted) {
+        return base::interrupted();
+      }
+    }
   }
 
   // Until when to wait for an outer run that is releasing, before this one queues.
@@ -232,7 +259,8 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
-  static std::string marker(const HeldLease& held) { return "RLOCK_TOKEN=" + held.lease.token; }
+  static std::string marker_of(const std::string& token) { return "RLOCK_TOKEN=" + token; }
+  static std::string marker(const HeldLease& held) { return marker_of(held.lease.token); }
 
   process::Orders orders(const HeldLease& held, const base::Permit& permit) {
     process::Orders orders;

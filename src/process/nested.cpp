@@ -98,6 +98,17 @@ std::optional<OuterRun> OuterRun::find(pid_t pid) {
   return OuterRun(pid, std::move(fd));
 }
 
+std::optional<OuterRun> OuterRun::find_by(const std::string& marker) {
+  // From its command down to us all have it in their environment, but the run itself has not.
+  auto pid = ::getppid();
+  while (pid > 1 && is_marked(pid, marker) == Marked::yes) {
+    const auto process = read_process(pid);
+    if (!process) return std::nullopt;
+    pid = process->parent;
+  }
+  return find(pid);
+}
+
 base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poller) const {
   while (true) {
     // Read the name first: if the pid was reused meanwhile, the descriptor shows that the outer run has ended.

@@ -45,6 +45,9 @@ class OuterRun {
   /// pid: the holder, as its record says. nullopt if that is not a process above this one, or not a run that renews the
   /// lease.
   static std::optional<OuterRun> find(pid_t pid);
+  /// The same where no record says who holds: the run above this one whose command was started with `marker`
+  /// ("NAME=value") in its environment.
+  static std::optional<OuterRun> find_by(const std::string& marker);
 
   enum class State {
     holds,  ///< it has seen this nested run, or will, before it releases
