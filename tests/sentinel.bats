@@ -348,6 +348,27 @@ old_sentinel() {
   end_job
 }
 
+@test "the Sentinel that tells of failovers freezes: another one tells, before the old master is renewed on again" {
+  local first all
+  here
+  first=$at
+  # Not the one that leads the failovers of later tests: it acts on nothing for 30 s after it was frozen.
+  mapfile -t all < <(watchers | sed 's/^/127.0.0.1:/')
+  RLOCK_SERVER=$(to "${all[2]}" "${all[0]}" "${all[1]}")
+  start_job -t 6s
+  hurt 'field.watchers[2].stop()'
+  begin_anew
+  field 'before = field.master(); field.watchers[1].redis("SENTINEL", "FAILOVER", "mymaster")'
+  another_master
+  redis-cli -p "$first" config resetstat
+  here
+  [ "$at" != "$first" ]
+  until_true 6 is_renewed
+  [ "$(redis-cli -p "$first" role | head -n 1)" = master ]
+  ! redis-cli -p "$first" info commandstats | grep -q evalsha
+  end_job
+}
+
 @test "rlock is killed after a failover: its guard gives the lock back on the new master" {
   here
   start_job -t 60s

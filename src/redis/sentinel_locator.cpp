@@ -30,6 +30,8 @@ constexpr Duration first_try = 250ms;
 constexpr Duration second_try = 10s;
 // After the Sentinel that watched has gone, and no other could be reached.
 constexpr Duration watch_pause = 1s;
+// How long ago the Sentinel that watches may have answered last: it is a part of hearing_time.
+constexpr Duration watch_silence = 200ms;
 // A demoted master may still answer those who have not heard of it.
 constexpr Duration hearing_time = 1s;
 
@@ -41,6 +43,11 @@ std::optional<Endpoint> endpoint_of(const std::string& host, const std::string& 
   const auto number = base::parse_number<std::uint16_t>(port);
   if (!number || *number == 0 || host.empty() || base::has_control(host)) return std::nullopt;
   return Endpoint{host, *number};
+}
+
+Wait share(Wait wait, int parts) {
+  const auto now = BootClock::now();
+  return wait.at_most(now + (wait.until() - now) / parts);
 }
 
 // The reply to SENTINEL MASTER: names and values by turns.
@@ -160,7 +167,10 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
   const auto master = named.items.size() == 2 ? endpoint_of(named.items[0].text, named.items[1].text) : std::nullopt;
   if (!master) return fail(ErrorCode::internal, who + " gave a reply that rlock does not understand");
   // Denied, it costs the news of a failover: the old master is then left when it breaks or says READONLY.
-  if (!replies[2].is_error()) watch_ = std::move(sentinel);
+  if (!replies[2].is_error()) {
+    watch_ = std::move(sentinel);
+    watch_heard_ = BootClock::now();
+  }
   return Master{*master, since_when(replies[1], *master)};
 }
 
@@ -184,21 +194,45 @@ std::string SentinelLocator::known(const Endpoint& sentinel, Wait wait) const {
 }
 
 void SentinelLocator::keep_watch(Wait wait) {
+  if (has_news()) return;
+  if (watch_ && BootClock::now() >= watch_heard_ + watch_silence) {
+    if (const auto heard = probe_watch(share(wait, 8).at_most(BootClock::now() + first_try)); !heard) {
+      base::log_debug(heard.error().message);
+      watch_.reset();
+      std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
+    }
+  }
   const auto now = BootClock::now();
-  if (watch_ || !master_ || now < watch_again_) return;
+  if (watch_ || has_moved_ || !master_ || now < watch_again_) return;
   watch_again_ = now + watch_pause;
-  const auto master = ask_sentinels(wait.at_most(now + (wait.until() - now) / 4));
+  const auto master = ask_sentinels(share(wait, 4));
   has_moved_ = master && master->endpoint != master_->endpoint;
+}
+
+// Its answer comes behind all that it has told.
+Result<void> SentinelLocator::probe_watch(Wait wait) {
+  // What it has done already: no command more to allow it.
+  const Command probe{"SUBSCRIBE", std::string(switched_channel)};
+  RLOCK_TRY(watch_->send({&probe, 1}, wait));
+  while (true) {
+    const auto reply = RLOCK_TRY(watch_->next(wait));
+    if (reply.is_error() || (!reply.items.empty() && reply.items.front().text == "subscribe")) break;
+    hear(reply);
+  }
+  watch_heard_ = BootClock::now();
+  return {};
+}
+
+void SentinelLocator::hear(const Reply& message) {
+  const auto master = master_told_by(message);
+  has_moved_ |= master && *master != master_->endpoint;
 }
 
 bool SentinelLocator::has_news() {
   if (!watch_) return has_moved_;
   const auto told = watch_->pushes();
   if (told) {
-    for (const auto& message : *told) {
-      const auto master = master_told_by(message);
-      has_moved_ |= master && *master != master_->endpoint;
-    }
+    for (const auto& message : *told) hear(message);
   } else {
     watch_.reset();
   }

@@ -15,7 +15,8 @@ namespace rlock::redis {
 /// connection.
 ///
 /// A replica can be promoted while the old master still takes writes, which are lost, for 10 s and more (SENTINEL
-/// FAILOVER, a master that was frozen). So the connection to the Sentinel stays open, and it tells of a new master.
+/// FAILOVER, a master that was frozen). So the connection to the Sentinel stays open, and it tells of a new master. One
+/// that is frozen or cut off tells nothing, so before each flight it has to have answered a moment ago.
 class SentinelLocator final : public Locator {
  public:
   /// address: of kind sentinel.
@@ -41,6 +42,8 @@ class SentinelLocator final : public Locator {
   Session session_with(const Endpoint& sentinel) const;
   std::string known(const Endpoint& sentinel, base::Wait wait) const;
   std::optional<Endpoint> master_told_by(const Reply& message) const;
+  void hear(const Reply& message);
+  base::Result<void> probe_watch(base::Wait wait);
 
   Address address_;
   Greeting greeting_;                ///< of the Sentinels
@@ -48,6 +51,7 @@ class SentinelLocator final : public Locator {
   std::string name_;
   std::optional<Master> master_;  ///< the last that was located
   std::optional<Session> watch_;  ///< to the Sentinel that named it, which tells of a new one
+  base::Instant watch_heard_{};   ///< when that one last answered
   base::Instant watch_again_{};   ///< where there is none
   bool has_moved_ = false;
 };
