@@ -13,7 +13,7 @@ script() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 5 \
+  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 5 \
     "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$@"
 }
 
@@ -698,6 +698,18 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   acquire c 30000 0
   release a
   claimed_by b
+}
+
+@test "the clock of the server steps back to before its start: the grace lasts, and a lock can be reclaimed" {
+  prelude="local real, redis = redis, {}
+    setmetatable(redis, {__index = real})
+    function redis.pcall(name, ...)
+      if name == 'INFO' then return 'run_id:now\r\nuptime_in_seconds:-3590\r\n' end
+      return real.pcall(name, ...)
+    end
+    "
+  is "$(acquire b 30000 '' s '7 host ann ' '5000 0')" 0 0 -1 '[56][0-9][0-9][0-9]' 1 '' '[56][0-9][0-9][0-9]'
+  is "$(reclaim a "$(($(redis time | head -1) + 3000))000000")" 1 '[1-9]*' now
 }
 
 @test "a record that is not understood is that of a living waiter as long as it has subscribed" {

@@ -104,21 +104,21 @@ end
 local asked_server
 local function of_server(field)
   asked_server = asked_server or redis.pcall('INFO', 'server')
-  return type(asked_server) == 'string' and string.match(asked_server, field .. ':(%w+)') or nil
+  return type(asked_server) == 'string' and string.match(asked_server, field .. ':(%-?%w+)') or nil
 end
 
 -- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
 -- acquire it. `grace` is empty, or "GRACE YOUNG": for how many milliseconds from the start of the server it is kept, and
 -- for how many from now at least, since the caller knows more (its master was promoted, or the server was away a moment
--- ago). The uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied; without GRACE it is not
--- asked for.
+-- ago). The uptime runs ahead by up to a second; it is negative if the clock has stepped back since the start, and then
+-- nobody knows how long ago that was. Fails, with an error reply, where INFO is denied; without GRACE it is not asked for.
 local function kept_for(grace)
   if (grace or '') == '' then return 0 end
   local ms, young = string.match(grace, '^(%d+) (%d+)$')
   if ms == '0' then return tonumber(young) end
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if not uptime then return nil, {err = 'NOINFO the uptime of the server is not to be had'} end
-  local seconds = math.ceil(ms / 1000) + 1 - uptime
+  local seconds = math.ceil(ms / 1000) + 1 - math.max(uptime, 0)
   return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), tonumber(young), 0)
 end
 
