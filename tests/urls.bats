@@ -114,7 +114,12 @@ bad() {
   echo "server = ['redis://$here', 'redis://b']" >conf
   expect_error 78 'names 2 servers' rlock --config conf acquire -n "$key"
   printf "server = redis://%s\nserver = redis://b\n" "$here" >conf
-  expect_error 78 "'server' stands there twice" rlock --config conf acquire -n "$key"
+  expect_error 78 'names 2 servers' rlock --config conf acquire -n "$key"
+  printf 'server = redis://b\n[acquire]\nserver = redis://%s\nserver = redis://c\nserver = "redis://d:x"\n' "$here" >conf
+  expect_error 78 'conf line 5' rlock --config conf acquire -n "$key"
+  expect_error 78 'names no master' rlock --config <(echo 'server = redis+sentinel://a,b/') acquire -n "$key"
+  expect_error 69 'no Sentinel answers' \
+    rlock --config <(echo 'server = redis+sentinel://127.0.0.1:1,127.0.0.1:2/m') acquire -n "$key"
   nobody_called
   # What stands on the command line counts alone.
   RLOCK_SERVER=redis://a,redis://b expect 0 rlock --server "redis://$here" run "$key" -- true

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -87,6 +88,13 @@ Result<std::vector<Line>> read_lines(std::istream& stream, const std::string& pa
   return lines;
 }
 
+// CLI11 splits a value without quotes at its commas: "redis+sentinel://a,b/m" is one URL all the same.
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const auto& part : parts) text += (&part == parts.data() ? "" : ",") + part;
+  return text;
+}
+
 // The lines of one file, one after the other.
 class File {
  public:
@@ -107,18 +115,18 @@ class File {
     }
     const auto& value = line.item.inputs.front();  // of a repeatable option the first of several
     if (!is_off(*row, value)) {
-      if (has(line.section, row->name)) return wrong(line.place, "'" + name + "' stands there twice");
+      if (!row->repeatable && has(line.section, row->name)) return wrong(line.place, "'" + name + "' stands there twice");
       if (!row->excludes.empty() && has(line.section, row->excludes)) {
         return wrong(line.place, "'" + name + "' and '" + std::string(row->excludes) + "' exclude each other");
       }
       earlier_.emplace_back(line.section, row->name);
     }
     const bool is_for_verb = line.section.empty() || line.section == verb_.name;
-    if (!is_for_verb || (row->verbs & verb_.bit) == 0 || settings_.is_settled(*row)) return {};
-    for (const auto& each : line.item.inputs) {
-      RLOCK_TRY(settings_.set(*row, each, line.place, ErrorCode::configuration));
-    }
-    return {};
+    // A further line adds to those before it, not to what has been set elsewhere.
+    const bool is_settled = settings_.is_settled(*row) && !(goes_on_ && *goes_on_ == std::pair(line.section, row->name));
+    if (!is_for_verb || (row->verbs & verb_.bit) == 0 || is_settled) return {};
+    if (row->repeatable) goes_on_.emplace(line.section, row->name);
+    return settings_.set(*row, joined(line.item.inputs), line.place, ErrorCode::configuration);
   }
 
  private:
@@ -129,6 +137,7 @@ class File {
   Settings& settings_;
   const VerbRow& verb_;
   std::vector<std::pair<std::string, std::string_view>> earlier_;  ///< section and name
+  std::optional<std::pair<std::string, std::string_view>> goes_on_;  ///< of the repeatable option that these lines set
 };
 
 Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path) {
