@@ -161,8 +161,8 @@ constexpr OptionRow options[]{
      .verbs = acquirers | release,
      .group = Group::waiting,
      .target = &Options::grace,
-     .help = "Keep free locks for those who held them before, for D from the start of the server, which may have "
-             "forgotten them; the largest ttl in use is right, best in /etc/rlock.conf; without it, do not",
+     .help = "For D after the server started or was promoted, keep a free lock for its earlier holder, whom the "
+             "server may have forgotten; give the largest ttl in use, best in /etc/rlock.conf; without it, do not",
      .environment = "RLOCK_GRACE"},
     {.name = "replicas",
      .kind = Kind::number,
@@ -170,8 +170,8 @@ constexpr OptionRow options[]{
      .verbs = acquirers,
      .group = Group::lock,
      .target = &Options::replicas,
-     .help = "Count the lock as acquired or renewed only when N replicas of the server have it; a failover to one of "
-             "these keeps it; without it, none",
+     .help = "Count the lock as acquired or renewed only when N replicas of the server have it, so that a failover "
+             "to one of them keeps it; without it, none",
      .max = 100},
     {.name = "signal",
      .kind = Kind::text,
@@ -218,10 +218,10 @@ constexpr OptionRow options[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "The server that keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
-             "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., rediss instead of redis "
-             "and [?cacert=FILE&cert=FILE&key=FILE] for TLS, or local for a private server of this machine; 3 to 7 "
-             "servers, each with an option of its own or with a comma between them: a majority keeps the lock "
+     .help = "What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
+             "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server "
+             "of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, "
+             "with commas between them or an option each, are independent servers of which a majority holds the lock "
              "(Redlock); without it redis://127.0.0.1:6379",
      .environment = "RLOCK_SERVER",
      .repeatable = true},

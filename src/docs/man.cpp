@@ -90,6 +90,55 @@ inside meets the same lock.
 )";
 }
 
+std::string servers() {
+  return R"(.Sh SERVERS
+The URL tells what keeps the lock.
+Without a port it is 6379, of a Sentinel 26379.
+An IPv6 address stands in [].
+.Bl -tag -width Ds
+.It Li redis://host[:port][/db] , unix:///path[?db=N]
+One server.
+.It Li redis+sentinel://host[:port],.../master[/db]
+The master that the Sentinels know by the name
+.Li master .
+rlock follows a failover.
+Sentinels that want a password get that of the servers, or one of their own by
+.Li ?sentinel_password_file=FILE
+and
+.Li &sentinel_user=USER .
+.It Li redis+cluster://host[:port],...
+A Cluster.
+One node that answers is enough: it names the others.
+.It Li URL,URL,URL
+3 to 7 independent servers, each redis://, rediss:// or unix://.
+The lock is held while a majority of them has it.
+A server that started a moment ago may have forgotten a lock, and does not count until it has been up for
+.Fl \-grace
+(30s where that is not given), and for the ttl.
+.It Li local
+A private server of this user on this machine, started when needed.
+.It Li rediss:// , rediss+sentinel:// , rediss+cluster://
+The same over TLS 1.2 or later.
+The certificate of the server has to name, in its subjectAltName, the host of the URL, or the host that Sentinels or other nodes name.
+It has to be signed by an authority that the machine trusts, or by one in
+.Li ?cacert=FILE .
+Where the server wants a certificate, give
+.Li ?cert=FILE&key=FILE .
+.El
+.Pp
+A user and a password stand before the host:
+.Li redis://secret@host
+and
+.Li redis://:secret@host
+give the password of the default user,
+.Li redis://ann:secret@host
+that of ann, and
+.Li redis://ann:@host
+is ann with a password from elsewhere.
+In a password write %25 for %, %2F for / and %3F for ?.
+)";
+}
+
 }  // namespace
 
 std::string man_page() {
@@ -137,6 +186,7 @@ Print the options of a verb, or the verbs.
 Print the version.
 .El
 )";
+  text += servers();
   text += environment();
   text += R"(.Sh JSON
 .Li version
@@ -197,7 +247,8 @@ alone.
 Option names without dashes, a line each, at the top for every verb or in a section
 .Li [VERB] :
 .Li ttl = 1m .
-A value with spaces, commas or # stands in quotes.
+A value with spaces or # stands in quotes.
+Several servers are a line each.
 Behind a # outside quotes is a comment.
 A file cannot set
 .Fl \-config
