@@ -158,6 +158,30 @@ first_in_order() {
 }
 not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 
+@test "where the only server that says held is one of two, it is not busy" {
+  export RLOCK_TTL=20s
+  first_in_order
+  rlock acquire "$key" >/dev/null
+  mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vx "$first")
+  kill_server "${others[@]:0:3}"
+  expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+# As a server has it that was away when the lock was released, and had written it to its disk.
+@test "a vote that outlived its lease on the first server keeps nobody out" {
+  first_in_order
+  at "$first" set "rlock:$key" 0123456789abcdef0123456789abcdef px 60000
+  expect 0 rlock run -n "$key" -- true
+  background rlock run -w 10s "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
+  until_true 5 test -e running
+  background rlock run -w 10s "$key" -- sh -c 'echo 2 >>order'
+  expect 75 rlock run -n "$key" -- true
+  finish
+  [ "$(tr -d '\n' <order)" = 12 ]
+  at "$first" del "rlock:$key"
+}
+
 @test "a server whose key was deleted is won back while the command runs" {
   rlock run "$key" -- sh -c 'touch running; sleep 2; touch ended' 3>&- &
   pid=$!

@@ -84,6 +84,7 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
   const auto start = BootClock::now();
   const auto give_up = wait ? start + *wait : base::never;
   const auto limit = start + backend_.timeout();
+  request_.is_only_try = give_up <= start;
   const auto ask = [&] {
     const auto until = std::max({wait ? give_up : limit, limit, BootClock::now() + base::min_try});
     return backend_.acquire(request_, Queue::no, {until, poller_});

@@ -25,7 +25,8 @@ struct Request {
   int replicas = 0;        ///< so many must have the lock before it counts as acquired or renewed; 0: none
   /// One of several servers that vote: a young one (see grace) hands the lock to nobody, not even its holder's waiters.
   bool is_vote = false;
-  std::int64_t ticket = 0;  ///< the earliest that a waiter ever had at any server; 0: none
+  std::int64_t ticket = 0;   ///< the earliest that a waiter ever had at any server; 0: none
+  bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
 };
 
 /// We hold the lock.

@@ -48,6 +48,7 @@ struct Quorum::Member {
   std::optional<base::Error> error;
   std::optional<Busy> busy;
   std::optional<Released> released;
+  bool is_to_ask = false;  ///< when what is under way has ended
   bool is_to_release = false;
   std::optional<Standing> standing;
   Instant counts_from{};    ///< of our vote
@@ -202,6 +203,19 @@ void Quorum::heard(Member& member, Result<Standing> standing, Instant vote_befor
   member.standing = std::move(*standing);
 }
 
+void Quorum::ask_to_check(Member& member, Instant until) {
+  ask(member, until, [&member, request = *request_](Wait wait) {
+    auto standing = member.voter->check(request, wait);
+    member.said = standing ? Member::Said::yes : Member::Said::failed;
+    if (!standing) {
+      member.error = std::move(standing).error();
+      return;
+    }
+    if (standing->holder != Standing::Holder::us) member.lose();
+    member.standing = std::move(*standing);
+  });
+}
+
 void Quorum::ask_to_raise(Member& member, Instant until) {
   ask(member, until, [this, &member, fence = fence_, request = *request_](Wait wait) {
     const auto raised = member.voter->raise(request, fence, wait);
@@ -250,20 +264,21 @@ base::Readiness Quorum::drive(Wait wait) {
   return base::drive(std::span(calls).first(n), {}, wait);
 }
 
-// Until `done`, or until all that were asked in this flight have answered, but for those that take much longer than the
-// others did: they may stand still. Their requests go on.
-Result<void> Quorum::fly(Wait wait, const Done& done) {
+// Until `done`, or until all that were asked in this flight have answered. Once `may_leave`, those that take much longer
+// than the others did are left behind: they may stand still, and there is something to do without them. Their requests go
+// on.
+Result<void> Quorum::fly(Wait wait, const Done& done, const Done& may_leave) {
   const auto start = BootClock::now();
-  auto end = wait.until();
+  auto patient_until = wait.until();
   std::size_t open = members_.size() + 1;
   while (!done()) {
     const auto now = BootClock::now();
     const auto still_open = count([&](const Member& m) { return m.flight == flight_ && m.call.is_running(); });
     const auto answered =
         count([&](const Member& m) { return m.flight == flight_ && m.said != Member::Said::nothing; });
-    if (std::exchange(open, still_open) > still_open && answered > 0)
-      end = std::min(wait.until(), now + patience + 2 * (now - start));
+    if (std::exchange(open, still_open) > still_open && answered > 0) patient_until = now + patience + 2 * (now - start);
     if (open == 0) break;
+    const auto end = may_leave && may_leave() ? std::min(wait.until(), patient_until) : wait.until();
     if (now >= end) {
       for (auto& member : members_) {
         if (member->flight == flight_ && member->call.is_running()) member->skipped_until = now + skip_time;
@@ -381,18 +396,31 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
-  RLOCK_TRY(settle(wait));  // what was given back a moment ago can be asked for again
-  const auto now = BootClock::now();
+  const auto is_fresh = [&](const Member& m) {
+    const auto now = BootClock::now();
+    return counts(m, now) && now < m.counts_from + request_->ttl / 3;
+  };
   for (auto& member : members_) {
-    const bool is_fresh = counts(*member, now) && now < member->counts_from + request_->ttl / 3;
     const bool has_answered = member->flight == flight_ && member->said != Member::Said::nothing;
-    if (!is_fresh && !has_answered) ask_to_acquire(*member, Queue::no, wait.until());
+    member->is_to_ask = !is_fresh(*member) && !has_answered;
+    if (member->call.is_running()) member->flight = flight_;
   }
-  return fly(wait, [&] {
+  // Where all votes so far are ours, there is nothing to do but to wait for the others, however slow they are.
+  const auto is_contended = [&] {
+    return count([](const Member& m) { return m.said == Member::Said::held || m.said == Member::Said::young; }) > 0;
+  };
+  const auto decided = [&] {
+    for (auto& member : members_) {
+      // What was given back a moment ago can be asked for again when that has ended.
+      if (!member->is_to_ask || member->call.is_running()) continue;
+      member->is_to_ask = false;
+      if (!is_fresh(*member)) ask_to_acquire(*member, Queue::no, wait.until());
+    }
     const auto at = BootClock::now();
     const auto lost = count([&](const Member& m) { return !counts(m, at) && !m.call.is_running(); });
     return votes(at) >= quorum_ || lost > members_.size() - quorum_;
-  });
+  };
+  return fly(wait, decided, is_contended);
 }
 
 // Before a lease is used, q servers that hold the token know its fence, the largest of all votes': whoever gets q votes
@@ -419,8 +447,46 @@ Result<bool> Quorum::raise_all(Wait wait) {
   return raised();
 }
 
+// What is held at the gap may be a vote of a lease that is over on all the others: its server was away when it was
+// released, and had kept it. Whether q servers are free, or ours, and still are a moment later: else it is that of a
+// client who has yet to ask them. No vote is asked for. Where too few servers answer to say so, that is an error if
+// `must_know`.
+Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
+  for (const bool again : {false, true}) {
+    ++flight_;
+    gap.flight = flight_;
+    const auto start = BootClock::now();
+    for (auto& member : members_) {
+      member->standing.reset();
+      if (member.get() != &gap && !counts(*member, start)) ask_to_check(*member, wait.until());
+    }
+    const auto open = [&] { return count([&](const Member& m) { return m.flight == flight_ && m.call.is_running(); }); };
+    const auto answered = [&] {
+      return 1 + count([&](const Member& m) { return m.standing.has_value() || (&m != &gap && counts(m, start)); });
+    };
+    const auto free = [&] {
+      return count([&](const Member& m) {
+        return counts(m, start) || (m.standing && m.standing->holder == Standing::Holder::nobody && start >= m.silent_until);
+      });
+    };
+    RLOCK_TRY(fly(wait, [&] { return answered() >= quorum_ && (free() >= quorum_ || free() + open() < quorum_); },
+                  [&] { return answered() >= quorum_; }));
+    if (answered() < quorum_ && must_know) return unavailable();
+    for (auto& member : members_) {
+      if (member.get() != &gap && member->flight == flight_) member->said = Member::Said::nothing;
+    }
+    if (free() < quorum_) return false;
+    const auto moment = BootClock::now() + patience;
+    while (!again && BootClock::now() < moment && !wait.is_over()) {
+      if (drive(wait.at_most(moment)) == base::Readiness::interrupted) return base::interrupted();
+    }
+  }
+  return true;
+}
+
 Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait) {
-  RLOCK_TRY(begin(request));
+  const auto own = RLOCK_TRY(begin(request));
+  bool has_looked = false;
   stage_ = Stage::acquiring;
   wait = wait.at_most(BootClock::now() + timeout_);
   if (waits_at_ == nullptr) RLOCK_TRY(settle(wait));
@@ -433,10 +499,15 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
     auto now = BootClock::now();
     if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
     now = BootClock::now();
-    const auto* const at = gap();
-    if (votes(now) == 0 || (at != nullptr && queue == Queue::yes && at == waits_at_)) {
-      waits_at_ = gap();
-      break;
+    auto* const at = gap();
+    const bool waits = at != nullptr && queue == Queue::yes && at == waits_at_;
+    if (votes(now) == 0 || waits) {
+      if (!waits) waits_since_ = now;
+      const bool is_next = waits && at->busy->rank == 0 && now >= waits_since_ + max_look;
+      const bool is_stale = (is_next || (at != nullptr && own.is_only_try)) && !std::exchange(has_looked, true) &&
+                            RLOCK_TRY(is_free_but_for(*at, own.is_only_try, wait));
+      waits_at_ = at;
+      if (!is_stale) break;
     }
     RLOCK_TRY(ask_the_others(wait));
     if (votes(BootClock::now()) >= quorum_) {
@@ -446,6 +517,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
         waits_at_ = nullptr;
         stage_ = Stage::holding;
         tell_of_absent();
+        renewing_since_ = {};
         return Grant{fence_, counts_from(BootClock::now()), {}};
       }
     }
@@ -509,28 +581,33 @@ void Quorum::tidy() {
 Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
   RLOCK_TRY(begin(request));
   const auto start = BootClock::now();
+  if (renewing_since_ == Instant{}) renewing_since_ = start;
   // Who holds the lock may win other votes, too. Who does not, or does not know it, since another process acquired the
   // lock, must not acquire it anew.
   const bool holds = votes(start) >= quorum_;
   for (auto& member : members_) {
-    if (!holds || counts(*member, start)) {
+    if (member->call.is_running()) {
+      member->flight = flight_;
+    } else if (!holds || counts(*member, start)) {
       ask_to_renew(*member, watch, wait.until());
     } else {
       ask_to_acquire(*member, Queue::no, wait.until());
     }
   }
   stage_ = Stage::holding;
-  const auto renewed = [&] {
-    const auto now = BootClock::now();
-    return count([&](const Member& m) { return counts(m, now) && m.counts_from >= start; });
-  };
+  // Answers to the tries before this one count, too: a server that takes longer than the others has answered one of them.
+  const auto is_renewed = [&](const Member& m) { return counts(m, BootClock::now()) && m.counts_from >= renewing_since_; };
+  const auto renewed = [&] { return count(is_renewed); };
   const auto lost = [&] {
     const auto now = BootClock::now();
     return count([&](const Member& m) {
       return !counts(m, now) && !m.call.is_running() && m.said != Member::Said::failed && m.flight == flight_;
     });
   };
-  RLOCK_TRY(fly(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }));
+  const auto may_try_again = [&] {
+    return count([&](const Member& m) { return !m.call.is_running() && !is_renewed(m); }) > 0;
+  };
+  RLOCK_TRY(fly(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }, may_try_again));
   const auto now = BootClock::now();
   if (lost() > members_.size() - quorum_) {
     // Another may be running only if it can have q votes.
@@ -540,6 +617,7 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
   }
   if (renewed() < quorum_) return unavailable();
   tell_of_absent();
+  renewing_since_ = {};
   if (fence_ == 0) {
     for (const auto& member : members_) {
       if (counts(*member, now)) fence_ = std::max(fence_, member->fence);
@@ -557,16 +635,7 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
   using Holder = Standing::Holder;
   for (auto& member : members_) {
     member->standing.reset();
-    ask(*member, wait.until(), [&member = *member, own = *request_](Wait own_wait) {
-      auto standing = member.voter->check(own, own_wait);
-      member.said = standing ? Member::Said::yes : Member::Said::failed;
-      if (!standing) {
-        member.error = std::move(standing).error();
-        return;
-      }
-      if (standing->holder != Holder::us) member.lose();
-      member.standing = std::move(*standing);
-    });
+    ask_to_check(*member, wait.until());
   }
   const auto found = [&](Holder holder) {
     return count([&](const Member& m) { return m.flight == flight_ && m.standing && m.standing->holder == holder; });
@@ -574,7 +643,8 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
   const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
   // All, if another process acquired the lock: the answers of q alone would not tell its fence.
   const auto enough = fence_ == 0 ? members_.size() : quorum_;
-  RLOCK_TRY(fly(wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; }));
+  RLOCK_TRY(fly(wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; },
+                [&] { return found(Holder::us) >= quorum_ || not_ours() > 0; }));
   if (found(Holder::us) >= quorum_) {
     Standing result{.holder = Holder::us};
     std::vector<std::uint64_t> fences;
@@ -608,16 +678,16 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
     member->flight = flight_;
     if (!member->call.is_running()) ask_to_release(*member, force, wait.until());
   }
-  std::optional<Instant> enough;
-  RLOCK_TRY(fly(wait, [&] {
+  const auto have_answered = [&](std::size_t n) {
     for (auto& member : members_) {
       if (member->is_to_release) ask_to_release(*member, force, wait.until());
     }
-    const auto now = BootClock::now();
-    const auto answered = count([](const Member& m) { return m.released.has_value(); });
-    if (answered >= quorum_ && !enough) enough = now;
-    return enough && now >= *enough + 2 * (*enough - start) + 2ms;
-  }));
+    return count([](const Member& m) { return m.released.has_value(); }) >= n;
+  };
+  RLOCK_TRY(fly(wait, [&] { return have_answered(quorum_); }));
+  // A moment for the others.
+  const auto enough = BootClock::now();
+  RLOCK_TRY(fly(wait.at_most(enough + 2 * (enough - start) + 2ms), [&] { return have_answered(members_.size()); }));
   const auto answered = count([](const Member& m) { return m.released.has_value(); });
   if (answered < quorum_) return unavailable();
   const auto outcomes = [&](ReleaseOutcome outcome) {
@@ -669,6 +739,7 @@ Result<Event> Quorum::drain() {
   drive({Instant{}, plain});
   tidy();
   Event all;
+  all.granted = stage_ == Stage::acquiring && votes(BootClock::now()) >= quorum_;  // late answers made it so
   for (auto& member : members_) {
     if (member->call.is_running() || (member.get() != waits_at_ && stage_ != Stage::holding)) continue;
     const auto event = member->voter->drain();
@@ -702,7 +773,7 @@ Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(
       }
     });
   }
-  const auto flown = fly(wait, [] { return false; });
+  const auto flown = fly(wait, [] { return false; }, [&] { return answers.size() >= quorum_; });
   for (auto& member : members_) {
     if (!member->call.is_running()) continue;
     member->call.cancel();  // later there would be nowhere to put its answer

@@ -57,6 +57,7 @@ class Quorum final : public Backend {
   bool ask(Member& member, base::Instant until, std::function<void(base::Wait)> call);
   bool ask_to_acquire(Member& member, Queue queue, base::Instant until);
   void ask_to_renew(Member& member, Watch watch, base::Instant until);
+  void ask_to_check(Member& member, base::Instant until);
   void ask_to_raise(Member& member, base::Instant until);
   void ask_to_release(Member& member, Force force, base::Instant until);
   void give_back(Member& member);
@@ -64,10 +65,11 @@ class Quorum final : public Backend {
   void heard(Member& member, base::Result<Standing> standing, base::Instant vote_before);
   base::Readiness drive(base::Wait wait);
   base::Result<void> settle(base::Wait wait);
-  base::Result<void> fly(base::Wait wait, const Done& done);
+  base::Result<void> fly(base::Wait wait, const Done& done, const Done& may_leave = {});
 
   base::Result<void> ask_the_first(Queue queue, base::Wait wait);
   base::Result<void> ask_the_others(base::Wait wait);
+  base::Result<bool> is_free_but_for(Member& gap, bool must_know, base::Wait wait);
   base::Result<bool> raise_all(base::Wait wait);
   base::Result<Acquired> not_acquired();
   base::Result<Acquired> why_not() const;
@@ -91,10 +93,12 @@ class Quorum final : public Backend {
   std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
   Stage stage_ = Stage::idle;
   std::optional<Request> request_;
-  std::uint64_t flight_ = 0;    ///< counted, to tell the answers to this flight
-  std::uint64_t fence_ = 0;     ///< of the lease
-  Member* waits_at_ = nullptr;  ///< the gap, while we queue there
-  std::int64_t ticket_ = 0;     ///< the first that we ever got, at any server
+  std::uint64_t flight_ = 0;        ///< counted, to tell the answers to this flight
+  std::uint64_t fence_ = 0;         ///< of the lease
+  base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
+  Member* waits_at_ = nullptr;      ///< the gap, while we queue there
+  base::Instant waits_since_{};
+  std::int64_t ticket_ = 0;  ///< the first that we ever got, at any server
 };
 
 /// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have

@@ -51,7 +51,9 @@ class FakeVoter final : public Voter {
     asked.push_back("check");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     if (holder == request.token) return Standing{.holder = Standing::Holder::us, .fence = fence_of_holder};
-    return Standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+    const Standing standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+    if (on_check) on_check();
+    return standing;
   }
   base::Result<Released> release(const Request& request, Force, Wait wait) override {
     asked.push_back("release");
@@ -96,6 +98,7 @@ class FakeVoter final : public Voter {
   bool has_restarted = false;
   bool is_down = false;
   bool goes_on = true;
+  std::function<void()> on_check;
   Duration delay{};
   std::vector<std::string> asked;
 
@@ -226,6 +229,68 @@ TEST_F(QuorumTest, ServersThatStoodStillAreAskedAgain) {
   for (auto* s : s_) s->delay = {};
   plain_.wait({}, BootClock::now() + 350ms);  // nobody drives the calls meanwhile
   EXPECT_TRUE(is_grant(acquire()));
+}
+
+TEST_F(QuorumTest, SlowServersAreWaitedForWhereAMajorityNeedsThem) {
+  s_[2]->delay = s_[3]->delay = 80ms;
+  s_[4]->delay = 130ms;
+  ASSERT_TRUE(is_grant(acquire()));
+  const auto before = BootClock::now();
+  const auto renewed = renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->holder, Standing::Holder::us);
+  EXPECT_GE(renewed->counts_from, before);
+  EXPECT_TRUE(quorum_->check(request_, {BootClock::now() + 300ms, plain_}));
+  EXPECT_TRUE(quorum_->release(request_, Force::no, {BootClock::now() + 300ms, plain_}));
+}
+
+// One is down, so that it is tried again before the slow ones have answered.
+TEST_F(QuorumTest, AnswersToTheTryBeforeRenewToo) {
+  ASSERT_TRUE(is_grant(acquire()));
+  s_[0]->is_down = true;
+  s_[2]->delay = s_[3]->delay = s_[4]->delay = 110ms;
+  const auto before = BootClock::now();
+  auto renewed = renew();
+  for (int i = 0; i < 2 && !renewed; ++i) {
+    plain_.wait({}, BootClock::now() + 10ms);
+    renewed = renew();
+  }
+  ASSERT_TRUE(renewed);
+  EXPECT_GE(renewed->counts_from, before);
+  EXPECT_LT(BootClock::now() - before, 200ms);
+}
+
+TEST_F(QuorumTest, AVoteThatOutlivedItsLeaseKeepsNobodyOut) {
+  hold({0});
+  request_.is_only_try = true;
+  EXPECT_TRUE(is_grant(acquire()));
+}
+
+TEST_F(QuorumTest, TheFirstOfTheQueueFindsThatOnlyOneServerIsHeld) {
+  hold({0});
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(s_[1]->asked.empty());
+  plain_.wait({}, BootClock::now() + 1s);
+  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+}
+
+TEST_F(QuorumTest, WhoIsAboutToAskTheOthersIsLeftTime) {
+  hold({0});
+  request_.is_only_try = true;
+  for (const std::size_t i : {1U, 2U, 3U}) s_[i]->on_check = [s = s_[i]] { s->holder = "another"; };
+  EXPECT_TRUE(is_busy(acquire()));
+  EXPECT_EQ(ours(), 0U);
+}
+
+TEST_F(QuorumTest, BusyIsSaidOnlyByAMajority) {
+  hold({0, 1, 2, 3, 4});
+  request_.is_only_try = true;
+  s_[1]->is_down = s_[2]->is_down = true;
+  EXPECT_TRUE(is_busy(acquire()));
+  s_[3]->is_down = true;
+  const auto acquired = acquire();
+  ASSERT_FALSE(acquired);
+  EXPECT_EQ(acquired.error().code, ErrorCode::unreachable);
 }
 
 TEST_F(QuorumTest, ALateVoteBehindTheGapIsGivenBack) {
