@@ -229,6 +229,16 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
   is_old two
 }
 
+@test "who waits for servers that have just started is told so under -v" {
+  local name
+  for name in one two three; do
+    kill_server "$name"
+    start_server "$name"
+  done
+  expect 0 rlock run -v "$key" -- true
+  [[ $output == *"waiting for rlock:$key, which is kept for its earlier holders for "[1-4]"s more: the 5 servers restarted"* ]]
+}
+
 @test "fences grow whichever majority gives them" {
   last=0
   for down in 'one two' 'three four' 'five one' 'two three' 'four five' 'one three'; do

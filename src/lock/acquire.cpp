@@ -53,9 +53,9 @@ Result<void> Acquisition::release_if_held(Instant until) {
 
 void Acquisition::tell_of(const Busy& busy) const {
   if (busy.kept_for) {
-    base::log_debug("waiting for " + request_.names.lock + ", which " + backend_.name() +
-                    " keeps for its holders for " + base::format_duration(*busy.kept_for) +
-                    " more: it restarted a moment ago");
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*busy.kept_for);
+    base::log_debug("waiting for " + request_.names.lock + ", which is kept for its earlier holders for " +
+                    base::format_duration(left) + " more: " + backend_.name() + " restarted a moment ago");
     return;
   }
   const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
@@ -137,6 +137,8 @@ Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
     }
     auto lease = step(std::move(*acquired));
     if (!lease || *lease) return lease;
+    // Of several servers that are young none has a queue.
+    if (met_ && met_->kept_for && !std::exchange(queued_, true)) tell_of(*met_);
     const bool again = RLOCK_TRY(wait_for_turn(give_up));
     if (!again) return std::nullopt;
   }
