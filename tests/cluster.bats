@@ -51,7 +51,7 @@ needs_shards() { knows_shards || skip 'needs sharded channels (7.0)'; }
 channels() { { at "$1" pubsub shardchannels && at "$1" pubsub channels; } | grep -c "$key"; }
 
 is_held() { [ "$(at_owner exists "rlock:${1:-$key}")" = 1 ]; }
-is_free() { [ "$(at_owner exists "rlock:${1:-$key}")" = 0 ]; }
+is_free() { [ "$(at_owner exists "rlock:$key")" = 0 ]; }
 waiting() { [ "$(at_owner zcard "rlock:q:{rlock:${2:-$key}}")" = "$1" ]; }
 
 # begin_move KEY: from now on its slot is on its way from $source to $target; move_key takes one key there, end_move ends it.

@@ -75,7 +75,7 @@ start_server() {
   # rlock.
   local user=()
   if [ -n "${TEST_ACL:-}" ]; then
-    # shellcheck disable=SC2046,SC2206 # words
+    # shellcheck disable=SC2046,SC2206,SC2207 # words
     user=(--user minimal nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${acl_more:-})
     url=unix://minimal:@$sock
   fi

@@ -6,7 +6,7 @@ teardown_file() { stop_servers; }
 
 # young_server: one that started now, by this machine's clock at $started; nobody is left to come back to it.
 young_server() {
-  start_server "own-$BATS_TEST_NUMBER" "$@"
+  start_server "own-$BATS_TEST_NUMBER"
   started=$(date +%s.%N)
   export RLOCK_SERVER=$url
 }

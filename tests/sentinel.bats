@@ -365,7 +365,7 @@ old_sentinel() {
   [ "$at" != "$first" ]
   until_true 6 is_renewed
   [ "$(redis-cli -p "$first" role | head -n 1)" = master ]
-  ! redis-cli -p "$first" info commandstats | grep -q evalsha
+  [[ $(redis-cli -p "$first" info commandstats) != *evalsha* ]]
   end_job
 }
 

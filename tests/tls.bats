@@ -197,7 +197,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
     for verb in 'run -n' 'acquire -n' renew release 'status'; do
       local token=
       [[ $verb != re* ]] || token=0123456789abcdef0123456789abcdef
-      # shellcheck disable=SC2086 # words
+      # shellcheck disable=SC2046,SC2086 # words
       expect_error 69 'no answer' timeout 20 rlock --connect-timeout 300ms $verb "$key" $token \
         $([ "$verb" != 'run -n' ] || echo touch ran)
     done

@@ -31,6 +31,7 @@ field() {
   local answers=$BATS_FILE_TMPDIR/answers said
   said=$(wc -l <"$answers")
   printf '%s\n' "$*" >"$BATS_FILE_TMPDIR/orders"
+  # shellcheck disable=SC2016 # expanded by eval
   until_true 90 eval 'tail -n +$((said + 1)) "$answers" | grep -q -e "^done$" -e "^failed: "'
   tail -n +$((said + 1)) "$answers" | grep -v '^done$' || true
   tail -n 1 "$answers" | grep -qx 'done'

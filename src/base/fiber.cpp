@@ -77,6 +77,7 @@ bool Fiber::start(std::function<void(Poller&)> call) {
 }
 
 void Fiber::run(unsigned low, unsigned high) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): makecontext passes int arguments only
   auto* const self = reinterpret_cast<Fiber*>((static_cast<std::uintptr_t>(high) << 32U) | low);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &self->outer_bottom_, &self->outer_size_);

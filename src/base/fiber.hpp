@@ -52,12 +52,13 @@ class Fiber final : private Poller {
   std::span<pollfd> fds_;
   Instant until_{};
   Readiness readiness_ = Readiness::timed_out;
-  void* fake_stack_ = nullptr;        ///< of AddressSanitizer, while the fiber stands still
-  void* outer_fake_stack_ = nullptr;  ///< of who drives it, while it runs
-  const void* outer_bottom_ = nullptr;
-  std::size_t outer_size_ = 0;
-  void* tsan_inside_ = nullptr;
-  void* tsan_outside_ = nullptr;
+  // For AddressSanitizer and ThreadSanitizer alone.
+  [[maybe_unused]] void* fake_stack_ = nullptr;        ///< while the fiber stands still
+  [[maybe_unused]] void* outer_fake_stack_ = nullptr;  ///< of who drives it, while it runs
+  [[maybe_unused]] const void* outer_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t outer_size_ = 0;
+  [[maybe_unused]] void* tsan_inside_ = nullptr;
+  [[maybe_unused]] void* tsan_outside_ = nullptr;
 };
 
 /// Waits until one of these descriptors is ready, a fiber could go on, or `wait` ends, and lets go on those fibers that

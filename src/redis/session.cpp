@@ -20,7 +20,7 @@ bool is_of_a_replica(const Reply& reply) {
 }
 
 // A connection that breaks sooner tells nothing of its server: a proxy may close each behind an answer.
-constexpr base::Duration min_standing{1'000};
+constexpr base::Duration min_standing{300};
 
 // Of ROLE. Where it is denied, a replica shows itself at the first write.
 bool is_of_another_role(const Reply& reply) { return !reply.items.empty() && reply.items.front().text != "master"; }
