@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fiber.hpp"
 #include "lock/backend.hpp"
+#include "lock/member.hpp"
 
 namespace rlock::lock {
 
@@ -23,6 +24,9 @@ namespace rlock::lock {
 ///
 /// Servers are asked side by side, in one thread. Who answers too late for one step is heard in a later one: its vote
 /// counts, or is given back.
+///
+/// A Member is one server and our vote there. quorum.cpp asks and counts, quorum_acquire.cpp gathers votes,
+/// quorum_hold.cpp keeps and releases them, quorum_view.cpp shows what all servers say.
 class Quorum final : public Backend {
  public:
   struct Server {
@@ -49,20 +53,10 @@ class Quorum final : public Backend {
   const std::string& name() const override { return name_; }
 
  private:
-  struct Member;
   enum class Stage { idle, acquiring, holding, releasing };
   using Done = std::function<bool()>;
 
   base::Result<Request> begin(const Request& request);
-  bool ask(Member& member, base::Instant until, std::function<void(base::Wait)> call);
-  bool ask_to_acquire(Member& member, Queue queue, base::Instant until);
-  void ask_to_renew(Member& member, Watch watch, base::Instant until);
-  void ask_to_check(Member& member, base::Instant until);
-  void ask_to_raise(Member& member, base::Instant until);
-  void ask_to_release(Member& member, Force force, base::Instant until);
-  void give_back(Member& member);
-  void heard(Member& member, base::Result<Acquired> acquired);
-  void heard(Member& member, base::Result<Standing> standing, base::Instant vote_before);
   base::Readiness drive(base::Wait wait);
   base::Result<void> settle(base::Wait wait);
   base::Result<void> fly(base::Wait wait, const Done& done, const Done& may_leave = {});
@@ -78,27 +72,25 @@ class Quorum final : public Backend {
 
   template <class T>
   base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call);
-  bool counts(const Member& member, base::Instant now) const;
   std::size_t votes(base::Instant now) const;
   base::Instant counts_from(base::Instant now) const;
   template <class Is>
-  std::size_t count(Is is) const;
+  std::size_t count(Is is) const {
+    return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const auto& member) { return is(*member); }));
+  }
   std::unexpected<base::Error> unavailable() const;
   void tell_of_absent() const;
 
+  Bid bid_;
   std::vector<std::unique_ptr<Member>> members_;  ///< in the order of this lock
   std::size_t quorum_;
   base::Duration timeout_;
   std::string name_;
   std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
   Stage stage_ = Stage::idle;
-  std::optional<Request> request_;
-  std::uint64_t flight_ = 0;        ///< counted, to tell the answers to this flight
-  std::uint64_t fence_ = 0;         ///< of the lease
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
   Member* waits_at_ = nullptr;      ///< the gap, while we queue there
   base::Instant waits_since_{};
-  std::int64_t ticket_ = 0;  ///< the first that we ever got, at any server
 };
 
 /// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have

@@ -1,0 +1,186 @@
+#include "lock/member.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// For a token of which a release or a renewal may still be under way to a server: longer than the kernel goes on
+// sending (TCP_USER_TIMEOUT), as the tombstone.
+constexpr Duration silence = 31s;
+
+}  // namespace
+
+void Member::lose() {
+  deadline = {};
+  is_raised = false;
+}
+
+void Member::keep_silent() {
+  silent_until = BootClock::now() + silence;
+  is_unclean = true;
+}
+
+bool Member::ask(Instant until, std::function<void(Wait)> step) {
+  if (call.is_running()) return false;
+  flight = bid_.flight;
+  asked = BootClock::now();
+  said = Said::nothing;
+  error.reset();
+  const bool started = call.start([until, step = std::move(step)](base::Poller& poller) { step({until, poller}); });
+  if (!started) {
+    said = Said::failed;
+    error = base::Error{ErrorCode::internal, "no memory for a request"};
+  }
+  return started;
+}
+
+bool Member::acquire(Queue queue, Instant until) {
+  if (BootClock::now() < silent_until) return false;
+  return ask(until, [this, queue, request = *bid_.request](Wait wait) {
+    if (is_unclean) {
+      const auto goes_on = voter->give_back(request, wait);
+      if (!goes_on.value_or(false)) {
+        keep_silent();
+        said = Said::failed;
+        error = goes_on ? base::Error{ErrorCode::unready, voter->name() + " may still be asked for earlier"}
+                        : goes_on.error();
+        return;
+      }
+      is_unclean = false;
+    }
+    heard(voter->acquire(request, queue, wait));
+  });
+}
+
+void Member::heard(Result<Acquired> acquired) {
+  if (!acquired) {
+    said = Said::failed;
+    error = std::move(acquired).error();
+    skipped_until = BootClock::now() + skip_time;
+    return;
+  }
+  if (const auto* grant = std::get_if<Grant>(&*acquired)) {
+    said = Said::yes;
+    if (fence != grant->fence) is_raised = false;
+    fence = grant->fence;
+    counts_from = grant->counts_from;
+    deadline = LeaseTerms{bid_.request->ttl, {}, {}}.deadline(grant->counts_from);
+    return;
+  }
+  lose();
+  busy = std::get<Busy>(std::move(*acquired));
+  said = busy->kept_for ? Said::young : Said::held;
+  if (bid_.ticket == 0) bid_.ticket = busy->ticket;
+}
+
+// A vote that had ended before a restarted server took us back does not count: another may have had one there
+// meanwhile, and be forgotten too. (The model finds two holders.)
+void Member::renew(Watch watch, Instant until) {
+  const auto vote_before = deadline;
+  ask(until, [this, watch, vote_before, request = *bid_.request](Wait wait) {
+    heard(voter->renew(request, watch, wait), vote_before);
+  });
+}
+
+void Member::heard(Result<Standing> renewed, Instant vote_before) {
+  if (!renewed) {
+    said = Said::failed;
+    error = std::move(renewed).error();
+    if (voter->may_reclaim()) keep_silent();
+    return;
+  }
+  switch (renewed->holder) {
+    case Standing::Holder::nobody:
+      said = Said::nobody;
+      lose();
+      return;
+    case Standing::Holder::other:
+      said = Said::held;
+      lose();
+      return;
+    case Standing::Holder::us:
+      break;
+  }
+  if (renewed->is_reclaimed && BootClock::now() >= vote_before) {
+    said = Said::nobody;
+    lose();
+    keep_silent();
+    return;
+  }
+  if (renewed->is_reclaimed) {
+    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.lock + "; reclaimed it");
+  }
+  said = Said::yes;
+  counts_from = renewed->counts_from;
+  deadline = LeaseTerms{bid_.request->ttl, {}, {}}.deadline(renewed->counts_from);
+  if (fence == 0) fence = renewed->fence;
+  if (renewed->fence < bid_.fence) is_raised = false;
+  standing = std::move(*renewed);
+}
+
+void Member::check(Instant until) {
+  ask(until, [this, request = *bid_.request](Wait wait) {
+    auto found = voter->check(request, wait);
+    said = found ? Said::yes : Said::failed;
+    if (!found) {
+      error = std::move(found).error();
+      return;
+    }
+    if (found->holder != Standing::Holder::us) lose();
+    standing = std::move(*found);
+  });
+}
+
+void Member::raise(Instant until) {
+  ask(until, [this, target = bid_.fence, request = *bid_.request](Wait wait) {
+    const auto raised = voter->raise(request, target, wait);
+    if (!raised) {
+      said = Said::failed;
+      error = raised.error();
+      return;
+    }
+    said = *raised ? Said::yes : Said::nobody;
+    if (!*raised) lose();
+    is_raised = *raised && target == bid_.fence;
+  });
+}
+
+void Member::release(Force force, Instant until) {
+  if (call.is_running()) return;
+  is_to_release = false;
+  ask(until, [this, force, request = *bid_.request](Wait wait) {
+    auto answer = voter->release(request, force, wait);
+    said = answer ? Said::yes : Said::failed;
+    if (answer) {
+      released = std::move(*answer);
+    } else {
+      error = std::move(answer).error();
+    }
+  });
+}
+
+void Member::give_back(Instant until) {
+  lose();
+  busy.reset();
+  ask(until, [this, request = *bid_.request](Wait wait) {
+    const auto goes_on = voter->give_back(request, wait);
+    said = goes_on ? Said::nobody : Said::failed;
+    if (!goes_on) error = goes_on.error();
+    if (!goes_on.value_or(false)) keep_silent();
+  });
+}
+
+}  // namespace rlock::lock

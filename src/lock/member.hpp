@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/fiber.hpp"
+#include "lock/backend.hpp"
+
+namespace rlock::lock {
+
+/// Who says nothing for so long is passed over, and then left alone for a while.
+inline constexpr base::Duration patience{50};
+inline constexpr base::Duration skip_time{2'000};
+
+/// What a Quorum asks all its servers for.
+struct Bid {
+  std::optional<Request> request;
+  std::uint64_t flight = 0;  ///< counted, to tell the answers to this flight
+  std::uint64_t fence = 0;   ///< of the lease
+  std::int64_t ticket = 0;   ///< the first that we ever got, at any server
+};
+
+/// One of the servers of a Quorum, and what we know of our vote there. One request at a time is under way: it runs on a
+/// fiber, and what it was answered stands here when it has ended. What the answers mean together is the Quorum's.
+struct Member {
+  Member(std::unique_ptr<Voter> server, Bid& bid) : voter(std::move(server)), bid_(bid) {}
+
+  /// What the last answer was.
+  enum class Said { nothing, yes, held, nobody, young, failed };
+
+  /// Whether our vote counts.
+  bool counts(base::Instant now) const { return now < deadline; }
+  /// Our vote is gone.
+  void lose();
+
+  /// These ask the server, and end by `until`. False where another request is under way, or nothing may be asked.
+  bool ask(base::Instant until, std::function<void(base::Wait)> step);
+  bool acquire(Queue queue, base::Instant until);
+  void renew(Watch watch, base::Instant until);
+  void check(base::Instant until);
+  /// To the fence of the bid.
+  void raise(base::Instant until);
+  void release(Force force, base::Instant until);
+  /// What was got behind the gap, or comes late and is not wanted.
+  void give_back(base::Instant until);
+
+  std::unique_ptr<Voter> voter;
+  std::uint64_t flight = 0;   ///< of the request under way, or of the last one
+  base::Instant asked{};      ///< when it was sent
+  Said said = Said::nothing;  ///< to the last one
+  std::optional<base::Error> error;
+  std::optional<Busy> busy;
+  std::optional<Released> released;
+  bool is_to_ask = false;  ///< when what is under way has ended
+  bool is_to_release = false;
+  std::optional<Standing> standing;
+  base::Instant counts_from{};    ///< of our vote
+  base::Instant deadline{};       ///< of our vote; past: no vote
+  std::uint64_t fence = 0;        ///< that came with it
+  bool is_raised = false;         ///< every later fence there is larger than that of our lease
+  base::Instant skipped_until{};  ///< it did not answer: others first
+  base::Instant silent_until{};   ///< a message of our token may be under way to it: no vote is asked for
+  bool is_unclean = false;        ///< such a message may have made us the holder: to be given back first
+  base::Fiber call;               ///< the request that is under way; it ends before what it writes to
+
+ private:
+  void heard(base::Result<Acquired> acquired);
+  void heard(base::Result<Standing> standing, base::Instant vote_before);
+  void keep_silent();
+
+  Bid& bid_;
+};
+
+}  // namespace rlock::lock

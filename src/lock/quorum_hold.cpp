@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "lock/quorum.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
+  RLOCK_TRY(begin(request));
+  const auto start = BootClock::now();
+  if (renewing_since_ == Instant{}) renewing_since_ = start;
+  // Who holds the lock may win other votes, too. Who does not, or does not know it, since another process acquired the
+  // lock, must not acquire it anew.
+  const bool holds = votes(start) >= quorum_;
+  for (auto& member : members_) {
+    if (member->call.is_running()) {
+      member->flight = bid_.flight;
+    } else if (!holds || member->counts(start)) {
+      member->renew(watch, wait.until());
+    } else {
+      member->acquire(Queue::no, wait.until());
+    }
+  }
+  stage_ = Stage::holding;
+  // Answers to the tries before this one count, too: a server that takes longer than the others has answered one of
+  // them.
+  const auto is_renewed = [&](const Member& m) {
+    return m.counts(BootClock::now()) && m.counts_from >= renewing_since_;
+  };
+  const auto renewed = [&] { return count(is_renewed); };
+  const auto lost = [&] {
+    const auto now = BootClock::now();
+    return count([&](const Member& m) {
+      return !m.counts(now) && !m.call.is_running() && m.said != Member::Said::failed && m.flight == bid_.flight;
+    });
+  };
+  const auto may_try_again = [&] {
+    return count([&](const Member& m) { return !m.call.is_running() && !is_renewed(m); }) > 0;
+  };
+  RLOCK_TRY(fly(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }, may_try_again));
+  const auto now = BootClock::now();
+  if (lost() > members_.size() - quorum_) {
+    // Another may be running only if it can have q votes.
+    const auto others = count([&](const Member& m) { return !m.counts(now) && m.said == Member::Said::held; });
+    const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
+    return Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody};
+  }
+  if (renewed() < quorum_) return unavailable();
+  tell_of_absent();
+  renewing_since_ = {};
+  if (bid_.fence == 0) {
+    for (const auto& member : members_) {
+      if (member->counts(now)) bid_.fence = std::max(bid_.fence, member->fence);
+    }
+  }
+  // What was won late has to know the fence too; nobody waits for it.
+  for (auto& member : members_) {
+    if (member->counts(now) && member->fence != bid_.fence && !member->is_raised) member->raise(now + timeout_);
+  }
+  return Standing{.holder = Standing::Holder::us, .fence = bid_.fence, .counts_from = counts_from(now)};
+}
+
+Result<Standing> Quorum::check(const Request& request, Wait wait) {
+  RLOCK_TRY(begin(request));
+  using Holder = Standing::Holder;
+  for (auto& member : members_) {
+    member->standing.reset();
+    member->check(wait.until());
+  }
+  const auto found = [&](Holder holder) {
+    return count(
+        [&](const Member& m) { return m.flight == bid_.flight && m.standing && m.standing->holder == holder; });
+  };
+  const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
+  // All, if another process acquired the lock: the answers of q alone would not tell its fence.
+  const auto enough = bid_.fence == 0 ? members_.size() : quorum_;
+  RLOCK_TRY(fly(
+      wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; },
+      [&] { return found(Holder::us) >= quorum_ || not_ours() > 0; }));
+  if (found(Holder::us) >= quorum_) {
+    Standing result{.holder = Holder::us};
+    std::vector<std::uint64_t> fences;
+    for (const auto& member : members_) {
+      if (member->flight != bid_.flight || !member->standing || member->standing->holder != Holder::us) continue;
+      if (!result.record) result.record = member->standing->record;
+      fences.push_back(member->standing->fence);
+    }
+    // q servers were raised to the fence of the lease. What was won after that has another, which only that server
+    // knows.
+    std::ranges::sort(fences, std::greater());
+    if (bid_.fence == 0) bid_.fence = fences[quorum_ - 1];
+    result.fence = bid_.fence;
+    return result;
+  }
+  if (not_ours() <= members_.size() - quorum_) return unavailable();
+  return Standing{.holder = found(Holder::other) > found(Holder::nobody) ? Holder::other : Holder::nobody};
+}
+
+// To all at once, and nobody waits for a server that stands still.
+Result<Released> Quorum::release(const Request& request, Force force, Wait wait) {
+  RLOCK_TRY(begin(request));
+  const bool was_holding = votes(BootClock::now()) >= quorum_;
+  stage_ = Stage::releasing;
+  const auto start = BootClock::now();
+  for (auto& member : members_) {
+    member->released.reset();
+    member->is_to_release = true;
+    // What stands still may go on: the release comes behind it, over another connection.
+    if (member->call.is_running() && start >= member->asked + patience) member->call.cancel();
+    member->flight = bid_.flight;
+    if (!member->call.is_running()) member->release(force, wait.until());
+  }
+  const auto have_answered = [&](std::size_t n) {
+    for (auto& member : members_) {
+      if (member->is_to_release) member->release(force, wait.until());
+    }
+    return count([](const Member& m) { return m.released.has_value(); }) >= n;
+  };
+  RLOCK_TRY(fly(wait, [&] { return have_answered(quorum_); }));
+  // A moment for the others.
+  const auto enough = BootClock::now();
+  RLOCK_TRY(fly(wait.at_most(enough + 2 * (enough - start) + 2ms), [&] { return have_answered(members_.size()); }));
+  const auto answered = count([](const Member& m) { return m.released.has_value(); });
+  if (answered < quorum_) return unavailable();
+  const auto outcomes = [&](ReleaseOutcome outcome) {
+    return count([&](const Member& m) { return m.released && m.released->outcome == outcome; });
+  };
+  for (auto& member : members_) member->lose();
+  const auto released = outcomes(ReleaseOutcome::released);
+  Released result{ReleaseOutcome::absent};
+  for (const auto& member : members_) {
+    if (member->released && member->released->holder && !result.holder) result.holder = member->released->holder;
+  }
+  const auto unheard = members_.size() - answered;
+  if (released >= quorum_ || (force == Force::yes && released > 0)) {
+    result.outcome = ReleaseOutcome::released;
+  } else if (outcomes(ReleaseOutcome::not_a_lock) > 0) {
+    result.outcome = ReleaseOutcome::not_a_lock;
+  } else if (was_holding && released > 0) {
+    result.outcome = ReleaseOutcome::released;
+  } else if (released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
+    result.outcome = ReleaseOutcome::unknown;
+  } else if (outcomes(ReleaseOutcome::not_owner) > 0) {
+    result.outcome = ReleaseOutcome::not_owner;
+  }
+  return result;
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,75 @@
+#include <set>
+#include <utility>
+
+#include "lock/quorum.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+// What each server that answers in time says; fewer than q answers are a failure.
+template <class T>
+Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(Voter&, Wait)>& call) {
+  ++bid_.flight;
+  std::vector<T> answers;
+  for (auto& member : members_) {
+    member->ask(wait.until(), [&, &asked = *member](Wait own) {
+      auto answer = call(*asked.voter, own);
+      asked.said = answer ? Member::Said::yes : Member::Said::failed;
+      if (answer) {
+        answers.push_back(std::move(*answer));
+      } else {
+        asked.error = std::move(answer).error();
+      }
+    });
+  }
+  const auto flown = fly(wait, [] { return false; }, [&] { return answers.size() >= quorum_; });
+  for (auto& member : members_) {
+    if (!member->call.is_running()) continue;
+    member->call.cancel();  // later there would be nowhere to put its answer
+    member->error = base::Error{ErrorCode::unreachable, "no answer from " + member->voter->name()};
+  }
+  RLOCK_TRY(flown);
+  if (answers.size() < quorum_) return unavailable();
+  return answers;
+}
+
+Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
+                                                Wait wait) {
+  auto servers = RLOCK_TRY(ask_all<std::vector<Inspection>>(
+      wait, [&](Voter& voter, Wait own) { return voter.inspect(wire_keys, max_waiters, own); }));
+  std::vector<Inspection> result;
+  for (std::size_t key = 0; key < wire_keys.size(); ++key) {
+    std::vector<Inspection> sights;
+    for (auto& server : servers) sights.push_back(std::move(server[key]));
+    result.push_back(merged(std::move(sights), members_.size()));
+  }
+  return result;
+}
+
+Result<std::vector<std::string>> Quorum::list(const std::string& prefix, Wait wait) {
+  const auto servers = RLOCK_TRY(
+      ask_all<std::vector<std::string>>(wait, [&](Voter& voter, Wait own) { return voter.list(prefix, own); }));
+  std::set<std::string> keys;
+  for (const auto& server : servers) keys.insert(server.begin(), server.end());
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+Result<std::vector<std::string>> Quorum::warnings(Wait wait) {
+  const auto servers =
+      RLOCK_TRY(ask_all<std::vector<std::string>>(wait, [](Voter& voter, Wait own) { return voter.warnings(own); }));
+  std::vector<std::string> all;
+  for (const auto& server : servers) all.insert(all.end(), server.begin(), server.end());
+  for (const auto& member : members_) {
+    if (member->error) all.push_back(member->error->message + "; a majority is left without it");
+  }
+  return all;
+}
+
+}  // namespace rlock::lock
