@@ -21,7 +21,7 @@ acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host 
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
-reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann '; }
+reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}"; }
 run_id() { redis info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
@@ -542,6 +542,23 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis del "rlock:$key"
   redis set "rlock:f:{rlock:$key}" 1235
   is "$(reclaim a 1234)" -1
+}
+
+@test "reclaim on a promoted server takes no notice of a fence that is older than ours, however long it has been up" {
+  local ours
+  acquire before
+  release before
+  ours=$(($(redis get "rlock:f:{rlock:$key}") + 1000))
+  is "$(reclaim a "$ours")" -1
+  is "$(other=1 reclaim a "$ours" "$(run_id)")" -1
+  is "$(other=1 reclaim a "$ours" '')" 1 "$ours" "$(run_id)"
+  redis del "rlock:$key"
+  redis set "rlock:f:{rlock:$key}" $((ours - 1))
+  is "$(other=1 reclaim a "$ours")" 1 "$ours" "$(run_id)"
+  release a
+  acquire since
+  release since
+  is "$(other=1 reclaim b "$ours")" -1
 }
 
 @test "reclaim of a released token does nothing" {

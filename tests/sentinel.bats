@@ -381,8 +381,10 @@ old_sentinel() {
 }
 
 @test "a lock that the new master was never told of is taken back by its holder" {
-  local fence
+  local fence earlier
   here
+  expect 0 rlock run "$key" -- true
+  earlier=$(redis get "rlock:f:{rlock:$key}")
   start_job -t 9s
   fence=$(redis hget "rlock:i:{rlock:$key}" "$(token)")
   # What its replicas have is deleted there, so that the one that is promoted knows nothing.
@@ -390,6 +392,8 @@ old_sentinel() {
   until_true 10 is_renewed
   hurt 'for each in field.servers: each is field.master() or each.redis("CONFIG", "SET", "replica-read-only", "no")'
   field 'for each in field.servers: each is field.master() or each.redis("DEL", "rlock:'"$key"'")'
+  # But of the holder before it.
+  field 'for each in field.servers: each is field.master() or each.redis("SET", "rlock:f:{rlock:'"$key"'}", '"$earlier"')'
   field 'for each in field.servers: each.redis("CONFIG", "SET", "replica-read-only", "yes")'
   field 'before = field.failover()'
   here

@@ -107,6 +107,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     protocol_.session().pin();
     renewed_ = Standing{Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id};
     renewed_on_ = protocol_.session().connection();
+    renewed_at_ = protocol_.session().peer();
     unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
@@ -141,6 +142,7 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     session.pin();
     renewed_ = *standing;
     renewed_on_ = session.connection();
+    renewed_at_ = session.peer();
     // The lease counts from here only where a failover would keep it: a replica that has not heard of the renewal lets
     // it end sooner.
     RLOCK_TRY(replicate(request, wait));
@@ -154,7 +156,9 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
 Result<Standing> SingleServer::reclaim(const Request& request, Wait wait) {
   if (renewed_->fence == 0) return Standing{};
   reclaims_ = true;
-  return protocol_.reclaim(request, *renewed_, wait);
+  const auto& peer = protocol_.session().peer();
+  const bool is_other = peer != renewed_at_ && !peer.empty() && !renewed_at_.empty();
+  return protocol_.reclaim(request, *renewed_, is_other ? Protocol::Server::other : Protocol::Server::same, wait);
 }
 
 Result<Standing> SingleServer::check(const Request& request, Wait wait) {

@@ -64,6 +64,7 @@ class SingleServer : public Voter {
   // As a holder.
   std::optional<Standing> renewed_;  ///< the last renewal that found us, before the first one the grant
   std::uint64_t renewed_on_ = 0;     ///< the connection of that
+  std::string renewed_at_;           ///< its peer
   bool reclaims_ = false;            ///< a reclaim was sent, and no renewal has found us since
   std::uint64_t watches_on_ = 0;     ///< the connection on which that was asked for; 0: none
   bool watch_broke_ = false;         ///< the last try to ask for it broke the connection

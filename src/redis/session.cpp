@@ -1,5 +1,7 @@
 #include "redis/session.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -48,6 +50,14 @@ class NewsPoller final : public base::Poller {
   Locator& locator_;
 };
 
+// The raw address.
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
+  return {reinterpret_cast<const char*>(&address), std::min<std::size_t>(length, sizeof address)};
+}
+
 // The HOST:PORT of "CODE SLOT HOST:PORT".
 std::optional<std::string> place_in(const Reply& reply, std::string_view code) {
   if (!reply.is_error() || reply.error_code() != code) return std::nullopt;
@@ -80,6 +90,7 @@ Result<void> Session::connect(Wait wait) {
   Target target;
   auto socket = RLOCK_TRY(connect_socket(target, wait));
   RLOCK_TRY(locator_->connected(socket.get()));
+  peer_ = peer_of(socket.get());
   auto stream = RLOCK_TRY(stream_to(target, std::move(socket)));
   connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), wait));
   reason_ = Reason::broken;

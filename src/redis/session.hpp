@@ -81,6 +81,8 @@ class Session {
   bool is_open() const { return connection_.has_value(); }
   /// Which connection stands, counted from 1; 0: none. What was asked of one (a subscription) is not known to the next.
   std::uint64_t connection() const { return connection_ ? connections_ : 0; }
+  /// The address of the server that the last connection was made to, to compare; empty where it is not known.
+  const std::string& peer() const { return peer_; }
   /// What tells of news: the connection, and where the locator has one, that which tells of another server. Empty where
   /// there is no connection.
   std::vector<int> fds() const;
@@ -107,6 +109,7 @@ class Session {
   bool is_chosen_ = false;         ///< open() was called since the last send()
   bool is_greeted_ = false;        ///< on this connection
   std::uint64_t connections_ = 0;  ///< made so far
+  std::string peer_;
   base::Instant connected_at_{};
   bool was_away_ = false;  ///< no connection was made since
   std::optional<base::Instant> returned_at_;

@@ -7,6 +7,8 @@
 -- ARGV[4] run     id of the server's run, as the last renewal returned it; '' before the first: then the fence, which is
 --                 a time of the server, has to be from a second before its start
 -- ARGV[5] who     free text for status
+-- ARGV[6] other   '1': this is another server than the one that knew the lock, promoted in its place: not all that was
+--                 written there has come here. Else ''
 --
 -- Returns as renew does: {1, fence, run}   it holds the lock
 --                        {0}               somebody else holds it
@@ -17,20 +19,22 @@
 -- The first write is one that a full server refuses, see common.lua.
 
 local token, ttl, fence, run, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local other = ARGV[6] == '1'
 
 local holder = holder_of_lock()
 if holder and holder ~= token then return {0} end
 local run_now = of_server('run_id') or ''
 
--- Whether the server is another than the one that knew the lock, and has given no fence since it started. A fence is not
--- below the time when it was given; one from before the start came from an old snapshot.
+-- Whether the server has forgotten the lock, or was never told of it, and has given no fence since. A fence is not below
+-- the time when it was given; one from before the start came from an old snapshot. What a promoted server knows of may be
+-- younger than its start, but then it was given before ours, which is higher.
 local function is_forgotten()
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if run_now == '' or not uptime then return false end
   local started = (math.floor(now() / 1000000) - uptime) * 1000000
-  if run == run_now or (run == '' and tonumber(fence) >= started) then return false end
+  if run == run_now or (run == '' and not other and tonumber(fence) >= started) then return false end
   local last = redis.call('GET', fences)
-  return not last or last == fence or (tonumber(last) or MAX_FENCE) < math.min(started, tonumber(fence))
+  return not last or last == fence or (tonumber(last) or MAX_FENCE) < math.min(other and math.huge or started, tonumber(fence))
 end
 
 if not holder then
