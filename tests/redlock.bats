@@ -135,6 +135,14 @@ first_in_order() {
   [ -z "$output" ]
 }
 
+@test "a server that stands still while the lock is held is named under -v" {
+  background rlock run -v --ttl 1s "$key" -- sh -c 'touch held; sleep 2' 2>said
+  until_true 5 test -e held
+  stop four
+  until_true 5 grep -q 'no answer from .*four.sock.*; a majority holds without it' said
+  finish
+}
+
 @test "two servers that stand still cost nobody the lock, nor a holder hers" {
   first_in_order
   stop "$first" "$([ "$first" = four ] && echo five || echo four)"
@@ -236,7 +244,7 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
     start_server "$name"
   done
   expect 0 rlock run -v "$key" -- true
-  [[ $output == *"waiting for rlock:$key, which is kept for its earlier holders for "[1-4]"s more: the 5 servers restarted"* ]]
+  [[ $output == *"waiting for $key, which is kept for its earlier holders for "[1-4]"s more: the 5 servers restarted"* ]]
 }
 
 @test "fences grow whichever majority gives them" {

@@ -56,7 +56,7 @@ job_is_lost() {
   start_job
   restart
   until_true 10 is_reclaimed
-  grep -q "restarted and had forgotten rlock:$key; reclaimed it" said
+  grep -q "restarted and had forgotten $key; reclaimed it" said
   expect 75 rlock run -n "$key" -- true
   job_ends
 }

@@ -134,7 +134,9 @@ Result<lock::Names> lock_names(const Options& options) {
     return fail(ErrorCode::usage,
                 "KEY " + options.key + " is a name that rlock needs for its own data; choose another");
   }
-  return lock::Names(options.prefix + options.key);
+  lock::Names names(options.prefix + options.key);
+  names.key = options.key;
+  return names;
 }
 
 Result<Place> place_of(const Options& options) {

@@ -54,12 +54,12 @@ Result<void> Acquisition::release_if_held(Instant until) {
 void Acquisition::tell_of(const Busy& busy) const {
   if (busy.kept_for) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(*busy.kept_for);
-    base::log_debug("waiting for " + request_.names.lock + ", which is kept for its earlier holders for " +
+    base::log_debug("waiting for " + request_.names.key + ", which is kept for its earlier holders for " +
                     base::format_duration(left) + " more: " + backend_.name() + " restarted a moment ago");
     return;
   }
   const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
-  base::log_debug("waiting for " + request_.names.lock + (busy.rank == 0 ? "" : others) + "; held by " +
+  base::log_debug("waiting for " + request_.names.key + (busy.rank == 0 ? "" : others) + "; held by " +
                   (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
 }
 

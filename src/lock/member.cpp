@@ -121,7 +121,7 @@ void Member::heard(Result<Standing> renewed, Instant vote_before) {
     return;
   }
   if (renewed->is_reclaimed) {
-    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.lock + "; reclaimed it");
+    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.key + "; reclaimed it");
   }
   said = Said::yes;
   counts_from = renewed->counts_from;

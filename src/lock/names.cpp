@@ -22,7 +22,7 @@ std::string tag_of(const std::string& wire_key) {
 
 }  // namespace
 
-Names::Names(std::string_view wire_key) : lock(wire_key), tag_(tag_of(lock)) {
+Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(tag_of(lock)) {
   queue = "rlock:q:" + tag_;
   info = "rlock:i:" + tag_;
   fence = "rlock:f:" + tag_;

@@ -12,6 +12,7 @@ namespace rlock::lock {
 struct Names {
   explicit Names(std::string_view wire_key);
 
+  std::string key;   ///< KEY, for messages; where nobody has set it, as `lock`
   std::string lock;  ///< prefix + KEY
   std::string queue;
   std::string info;

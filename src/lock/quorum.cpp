@@ -141,7 +141,9 @@ std::unexpected<base::Error> Quorum::unavailable() const {
 void Quorum::tell_of_absent() const {
   const auto now = BootClock::now();
   for (const auto& member : members_) {
-    const bool is_silent = member->call.is_running() && now >= member->asked + patience;
+    // Where it was asked again a moment ago, what became of the request before counts.
+    const bool was_silent = now < std::max(member->silent_until, member->skipped_until);
+    const bool is_silent = member->call.is_running() && (was_silent || now >= member->asked + patience);
     if (member->counts(now) || !(member->error || is_silent)) continue;
     base::log_debug((is_silent ? "no answer from " + member->voter->name() : member->error->message) +
                     "; a majority holds without it");

@@ -138,7 +138,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::gone);
       return Proceed::no;
     }
-    base::log_note(backend_.name() + " restarted and had forgotten " + request_.names.lock + "; reclaimed it");
+    base::log_note(backend_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
   }
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
