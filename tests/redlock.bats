@@ -109,6 +109,26 @@ first_in_order() {
   [ "$(tr -d '\n' <order)" = 123456 ]
 }
 
+commands_processed() { at "$1" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'; }
+@test "a waiter that has the first vote and no more keeps it, and asks no server all the time" {
+  first_in_order
+  rlock acquire --ttl 30s "$key" >token
+  at "$first" del "rlock:$key"
+  for name in "${names[@]}"; do commands_processed "$name" >"before.$name"; done
+  rlock run -w 4s "$key" -- touch ran 3>&- &
+  pid=$!
+  sleep 3.5
+  for name in "${names[@]}"; do
+    count=$(($(commands_processed "$name") - $(cat "before.$name")))
+    echo "$name: $count commands"
+    ((count < 200))
+  done
+  [ "$(at "$first" exists "rlock:$key")" = 1 ]
+  ended 75 "$pid"
+  [ ! -e ran ]
+  queues 0
+}
+
 @test "two servers that are down cost nobody the lock" {
   kill_server one two
   for i in 1 2 3 4 5; do expect 0 rlock run -w 5s "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- echo in'; done

@@ -33,6 +33,10 @@ struct Member {
 
   /// Whether our vote counts.
   bool counts(base::Instant now) const { return now < deadline; }
+  /// ... and need not be renewed yet.
+  bool is_fresh(base::Instant now) const { return now < renewal_at() && counts(now); }
+  /// When a vote is to be renewed: two thirds of its lease are left for that.
+  base::Instant renewal_at() const { return counts_from + bid_.request->ttl / 3; }
   /// Our vote is gone.
   void lose();
 

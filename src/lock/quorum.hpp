@@ -65,6 +65,8 @@ class Quorum final : public Backend {
   base::Result<void> ask_the_others(base::Wait wait);
   base::Result<bool> is_free_but_for(Member& gap, bool must_know, base::Wait wait);
   base::Result<bool> raise_all(base::Wait wait);
+  void wait_at(Member* gap);
+  void keep();
   base::Result<Acquired> not_acquired();
   base::Result<Acquired> why_not() const;
   Member* gap();
@@ -90,7 +92,7 @@ class Quorum final : public Backend {
   Stage stage_ = Stage::idle;
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
   Member* waits_at_ = nullptr;      ///< the gap, while we queue there
-  base::Instant waits_since_{};
+  base::Instant looked_at_{};       ///< whether another than the gap is held
 };
 
 /// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have

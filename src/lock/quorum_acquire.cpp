@@ -57,13 +57,9 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
-  const auto is_fresh = [&](const Member& m) {
-    const auto now = BootClock::now();
-    return m.counts(now) && now < m.counts_from + bid_.request->ttl / 3;
-  };
   for (auto& member : members_) {
     const bool has_answered = member->flight == bid_.flight && member->said != Member::Said::nothing;
-    member->is_to_ask = !is_fresh(*member) && !has_answered;
+    member->is_to_ask = !member->is_fresh(BootClock::now()) && !has_answered;
     if (member->call.is_running()) member->flight = bid_.flight;
   }
   // Where all votes so far are ours, there is nothing to do but to wait for the others, however slow they are.
@@ -75,7 +71,7 @@ Result<void> Quorum::ask_the_others(Wait wait) {
       // What was given back a moment ago can be asked for again when that has ended.
       if (!member->is_to_ask || member->call.is_running()) continue;
       member->is_to_ask = false;
-      if (!is_fresh(*member)) member->acquire(Queue::no, wait.until());
+      if (!member->is_fresh(BootClock::now())) member->acquire(Queue::no, wait.until());
     }
     const auto at = BootClock::now();
     const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.call.is_running(); });
@@ -167,11 +163,11 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
     auto* const at = gap();
     const bool waits = at != nullptr && queue == Queue::yes && at == waits_at_;
     if (votes(now) == 0 || waits) {
-      if (!waits) waits_since_ = now;
-      const bool is_next = waits && at->busy->rank == 0 && now >= waits_since_ + max_look;
+      const bool is_next = waits && at->busy->rank == 0 && now >= looked_at_ + max_look;
       const bool is_stale = (is_next || (at != nullptr && own.is_only_try)) && !std::exchange(has_looked, true) &&
                             RLOCK_TRY(is_free_but_for(*at, own.is_only_try, wait));
-      waits_at_ = at;
+      if (is_next) looked_at_ = BootClock::now();
+      wait_at(at);
       if (!is_stale) break;
     }
     RLOCK_TRY(ask_the_others(wait));
@@ -186,18 +182,32 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
         return Grant{bid_.fence, counts_from(BootClock::now()), {}};
       }
     }
-    waits_at_ = gap();
+    wait_at(gap());
     if (waits_at_ == nullptr || queue == Queue::no) break;
     tidy();
   }
   return not_acquired();
 }
 
+void Quorum::wait_at(Member* gap) {
+  if (std::exchange(waits_at_, gap) != gap) looked_at_ = BootClock::now();
+}
+
 // Keeps what is before the gap, and gives back the rest.
 Result<Acquired> Quorum::not_acquired() {
+  if (waits_at_ != nullptr) keep();
   auto result = why_not();
   tidy();
   return result;
+}
+
+// Renews the votes before the gap. Nobody waits for the answers.
+void Quorum::keep() {
+  for (auto& member : members_) {
+    if (member.get() == waits_at_) return;
+    const auto now = BootClock::now();
+    if (member->counts(now) && !member->is_fresh(now)) member->acquire(Queue::no, now + timeout_);
+  }
 }
 
 Result<Acquired> Quorum::why_not() const {
@@ -206,7 +216,10 @@ Result<Acquired> Quorum::why_not() const {
     auto busy = *waits_at_->busy;
     busy.look_at = std::min(busy.look_at, now + max_look);
     for (const auto& member : members_) {
-      if (member->counts(now)) busy.look_at = std::min(busy.look_at, member->counts_from + bid_.request->ttl / 3);
+      if (!member->counts(now)) continue;
+      // The next try, where one is under way or has failed: to look at once would be to ask all the time.
+      const auto again = std::max(member->counts_from, member->asked) + bid_.request->ttl / 3;
+      if (again > now) busy.look_at = std::min(busy.look_at, again);
     }
     return busy;
   }

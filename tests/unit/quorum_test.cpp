@@ -190,6 +190,38 @@ TEST_F(QuorumTest, KeepsWhatIsBeforeTheGapAndGivesBackTheRest) {
   EXPECT_TRUE(is_grant(acquire(Queue::yes)));
 }
 
+TEST_F(QuorumTest, AWaiterKeepsItsVotesBeforeTheGapAliveAndAsksNoMoreThanThat) {
+  hold({1, 2, 3});
+  const auto end = BootClock::now() + 2 * request_.ttl;
+  while (BootClock::now() < end) {
+    const auto acquired = acquire(Queue::yes);
+    ASSERT_TRUE(is_busy(acquired));
+    plain_.wait({}, std::min(end, std::get<Busy>(*acquired).look_at));
+    ASSERT_TRUE(quorum_->drain());
+  }
+  EXPECT_GE(s_[0]->asked.size(), 4U);
+  for (const auto* s : s_) EXPECT_LE(s->asked.size(), 12U);
+}
+
+TEST_F(QuorumTest, AWaiterWhoseVoteBeforeTheGapCannotBeRenewedDoesNotAskAllTheTime) {
+  for (const auto delay : {0s, 5s}) {
+    s_.clear();
+    quorum_ = std::make_unique<Quorum>(make(), 300ms);
+    hold({1, 2, 3});
+    ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+    s_[0]->delay = delay;
+    s_[0]->is_down = delay == 0s;
+    const auto end = BootClock::now() + request_.ttl;
+    while (BootClock::now() < end) {
+      const auto acquired = acquire(Queue::yes);
+      ASSERT_TRUE(is_busy(acquired));
+      plain_.wait({}, std::min(end, std::get<Busy>(*acquired).look_at));
+      ASSERT_TRUE(quorum_->drain());
+    }
+    for (const auto* s : s_) EXPECT_LE(s->asked.size(), 12U);
+  }
+}
+
 TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
   hold({1, 2, 3});
   s_[4]->goes_on = false;
