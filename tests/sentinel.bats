@@ -402,6 +402,20 @@ old_sentinel() {
   end_job
 }
 
+@test "a Sentinel that says for how long there has been this master, and that cannot be" {
+  local fields
+  here
+  resp() { printf '*%d\r\n' $#; for word; do printf '$%d\r\n%s\r\n' "${#word}" "$word"; done; }
+  hex() { "$@" | od -An -v -tx1 | tr -d ' \n'; }
+  fields=(ip 127.0.0.1 port "$at" flags master role-reported master role-reported-time 9223372036854775807)
+  old=$(free_port)
+  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+    --reply "hex:$(hex resp 127.0.0.1 "$at")" --reply "hex:$(hex resp "${fields[@]}")" --reply 'text:-ERR unknown' >old
+  until_true 10 grep -q ready old
+  field 'until(lambda: int(field.master().redis("INFO", "server").split("uptime_in_seconds:")[1].split()[0]) > 3, "a long uptime")'
+  RLOCK_SERVER=$(to "127.0.0.1:$old") expect 0 rlock run -n --grace 1s "$key" -- true
+}
+
 @test "--grace counts from the promotion: nobody new gets a free lock for so long" {
   here
   # By their uptime, all servers are too old.

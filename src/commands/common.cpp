@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -71,7 +72,8 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
                       " may come back");
       return base::exit_unavailable;
     }
-    const auto ago = std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left;
+    const auto ago = std::max(std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left,
+                              std::chrono::seconds(0));
     base::log_error(backend.name() + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " +
                     options.key + " is kept for them for " + base::format_duration(left) + " more (--grace)");
     return base::exit_unavailable;

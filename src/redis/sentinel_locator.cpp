@@ -32,6 +32,8 @@ constexpr Duration second_try = 10s;
 constexpr Duration watch_pause = 1s;
 // How long ago the Sentinel that watches may have answered last: it is a part of hearing_time.
 constexpr Duration watch_silence = 200ms;
+// Longer than any grace.
+constexpr Duration long_ago = std::chrono::years(20);
 // A demoted master may still answer those who have not heard of it.
 constexpr Duration hearing_time = 1s;
 
@@ -74,7 +76,8 @@ base::Instant since_when(const Reply& reply, const Endpoint& master) {
   const bool is_in_failover = fields["flags"].find("failover_in_progress") != std::string::npos;
   if (endpoint_of(fields["ip"], fields["port"]) != master || is_in_failover) return now;
   const auto ms = base::parse_number<std::int64_t>(fields["role-reported-time"]);
-  return fields["role-reported"] == "master" && ms && *ms >= 0 ? now - Duration(*ms) : now;
+  if (fields["role-reported"] != "master" || !ms || *ms < 0) return now;
+  return now - std::min<Duration>(Duration(*ms), long_ago);
 }
 
 }  // namespace
