@@ -196,6 +196,23 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
   [ ! -e ran ]
 }
 
+@test "what stood still while a lock came and went has no lock when it goes on" {
+  export RLOCK_TTL=5s
+  until_true 10 rlock run -n "$key" -- true
+  for i in 1 2 3; do
+    stop three five
+    expect 0 rlock run "$key" -- true
+    resume three five
+    until_true 2 holders 0
+    token=$(rlock acquire "$key")
+    stop one four
+    expect 0 rlock release "$key" "$token"
+    resume one four
+    until_true 2 holders 0
+  done
+}
+resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
+
 # As a server has it that was away when the lock was released, and had written it to its disk.
 @test "a vote that outlived its lease on the first server keeps nobody out" {
   first_in_order

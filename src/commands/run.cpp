@@ -262,7 +262,9 @@ class Run {
   static std::string marker_of(const std::string& token) { return "RLOCK_TOKEN=" + token; }
   static std::string marker(const HeldLease& held) { return marker_of(held.lease.token); }
 
-  process::Orders orders(const HeldLease& held, const base::Permit& permit) {
+  // release_until: how long the guard may go on trying to release the lock.
+  process::Orders orders(const HeldLease& held, const base::Permit& permit,
+                         base::Instant release_until = base::never) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // A re-entered token is also in the environment of processes that this run did not start.
@@ -271,15 +273,15 @@ class Run {
     // release before the guard has killed the command.
     if (held.origin == Origin::reentered) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
-    orders.orphaned = [&] {
-      if (held.origin == Origin::acquired) release_from_guard(permit);
+    orders.orphaned = [&, release_until] {
+      if (held.origin == Origin::acquired) release_from_guard(permit, release_until);
     };
     return orders;
   }
 
   enum class Outcome { released, lost, unknown };
 
-  // Releases the lock and ends the guard. When the server cannot serve now, a guard (started here if there is none)
+  // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if there is none)
   // goes on trying in the background, so that rlock can end and the next holder need not wait for the end of the lease.
   // permit: has ended; nullptr: no guard is started.
   Outcome release(const HeldLease& held, base::Permit* permit, std::optional<process::Guard> guard) {
@@ -293,10 +295,13 @@ class Run {
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
-    const bool later =
-        !released && (base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted);
+    const bool later = released
+                           ? !released->is_everywhere
+                           : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
     if (later && permit != nullptr && !guard) {
-      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit))) guard = std::move(*started);
+      // Short jobs may be many, and most servers are free.
+      const auto until = released ? base::BootClock::now() + release_limit : base::never;
+      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit, until))) guard = std::move(*started);
     }
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
@@ -315,13 +320,15 @@ class Run {
   }
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
-  void release_from_guard(const base::Permit& permit) {
+  void release_from_guard(const base::Permit& permit, base::Instant limit) {
     const auto backend =
         open_backend(place_.servers, place_.names.lock, release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
-    (void)base::until_served(lease_ends, plain, [&](base::Instant until) {
-      return backend->release(request_, lock::Force::no, {until, plain});
+    (void)base::until_served(std::min(lease_ends, limit), plain, [&](base::Instant until) {
+      auto released = backend->release(request_, lock::Force::no, {until, plain});
+      if (!released || released->is_everywhere) return released;
+      return base::Result<lock::Released>(base::fail(ErrorCode::unreachable, "a server has not answered"));
     });
   }
 

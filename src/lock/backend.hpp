@@ -81,6 +81,7 @@ enum class ReleaseOutcome {
 struct Released {
   ReleaseOutcome outcome;
   std::optional<Record> holder = {};  ///< who held it, where it was forced
+  bool is_everywhere = true;          ///< false: one of several servers has not answered, and may have the lock
 };
 
 /// What a server has told without being asked.

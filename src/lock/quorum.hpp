@@ -90,6 +90,7 @@ class Quorum final : public Backend {
   std::string name_;
   std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
   Stage stage_ = Stage::idle;
+  bool has_acquired_ = false;       ///< else another process did
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
   Member* waits_at_ = nullptr;      ///< the gap, while we queue there
   base::Instant looked_at_{};       ///< whether another than the gap is held

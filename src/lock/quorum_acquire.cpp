@@ -147,6 +147,7 @@ Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
 
 Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait) {
   const auto own = RLOCK_TRY(begin(request));
+  has_acquired_ = true;
   bool has_looked = false;
   stage_ = Stage::acquiring;
   wait = wait.at_most(BootClock::now() + timeout_);

@@ -109,13 +109,13 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
 Result<Released> Quorum::release(const Request& request, Force force, Wait wait) {
   RLOCK_TRY(begin(request));
   const bool was_holding = votes(BootClock::now()) >= quorum_;
-  stage_ = Stage::releasing;
+  const bool is_again = std::exchange(stage_, Stage::releasing) == Stage::releasing;
   const auto start = BootClock::now();
   for (auto& member : members_) {
     member->released.reset();
-    member->is_to_release = true;
+    member->is_to_release = !(is_again && member->call.is_running());
     // What stands still may go on: the release comes behind it, over another connection.
-    if (member->call.is_running() && start >= member->asked + patience) member->call.cancel();
+    if (member->is_to_release && member->call.is_running() && start >= member->asked + patience) member->call.cancel();
     member->flight = bid_.flight;
     if (!member->call.is_running()) member->release(force, wait.until());
   }
@@ -126,17 +126,22 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
     return count([](const Member& m) { return m.released.has_value(); }) >= n;
   };
   RLOCK_TRY(fly(wait, [&] { return have_answered(quorum_); }));
-  // A moment for the others.
+  // A moment for the others; longer where connections have to be made first.
   const auto enough = BootClock::now();
-  RLOCK_TRY(fly(wait.at_most(enough + 2 * (enough - start) + 2ms), [&] { return have_answered(members_.size()); }));
+  const auto moment = std::max<base::Instant::duration>(2 * (enough - start) + 2ms, was_holding ? 0ms : patience);
+  RLOCK_TRY(fly(wait.at_most(enough + moment), [&] { return have_answered(members_.size()); }));
   const auto answered = count([](const Member& m) { return m.released.has_value(); });
   if (answered < quorum_) return unavailable();
   const auto outcomes = [&](ReleaseOutcome outcome) {
     return count([&](const Member& m) { return m.released && m.released->outcome == outcome; });
   };
   for (auto& member : members_) member->lose();
+  const auto may_have_it = [&](const Member& m) {
+    return !m.released && (m.is_to_release || !has_acquired_ || m.voter->may_hold());
+  };
   const auto released = outcomes(ReleaseOutcome::released);
   Released result{ReleaseOutcome::absent};
+  result.is_everywhere = count(may_have_it) == 0;
   for (const auto& member : members_) {
     if (member->released && member->released->holder && !result.holder) result.holder = member->released->holder;
   }
