@@ -25,16 +25,15 @@ import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import contenders as crowd  # noqa: E402
 from checker import check  # noqa: E402
 from topologies import Sentinel, until  # noqa: E402
 
@@ -70,34 +69,13 @@ def freeze(field, chance):
 KINDS = {"kill": kill, "command": command, "freeze": freeze}
 
 
-class Contender(threading.Thread):
-    def __init__(self, url, directory, number, options):
-        super().__init__()
-        self.directory, self.number, self.options = directory, number, options
-        self.chance = random.Random(f"{options.seed} {number}")
-        self.environment = {**os.environ, "RLOCK_SERVER": url}
-        self.stop, self.statuses, self.said = threading.Event(), Counter(), []
-
-    def run(self):
-        while not self.stop.is_set():
-            hold = self.chance.choice([10, 30, 100, 300, 1.5 * self.options.ttl])
-            rlock = subprocess.run(
-                [os.environ["RLOCK"], "run", "-t", f"{self.options.ttl}ms", "-w", "30s", *self.options.rlock, KEY, "--",
-                 f"{HERE}/worker.py", self.directory, str(hold), f"c{self.number}"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                env=self.environment, timeout=120)
-            self.statuses[rlock.returncode] += 1
-            if rlock.returncode not in (0, 75):
-                self.said.append(f"{rlock.returncode}: {rlock.stderr.strip()}")
-            if rlock.returncode == 69:
-                time.sleep(0.1)
-
-
 def contend(field, directory, options):
-    contenders = [Contender(field.url, directory, number, options) for number in range(options.contenders)]
+    words = ["-t", f"{options.ttl}ms", "-w", "30s", *options.rlock]
+    contenders = [crowd.Contender(f"c{number}", field.url, directory, KEY, words,
+                                  lambda chance: chance.choice([10, 30, 100, 300, 1.5 * options.ttl]), options.seed)
+                  for number in range(options.contenders)]
     chance, met = random.Random(options.seed), Counter()
-    for contender in contenders:
-        contender.start()
+    crowd.start(contenders)
     try:
         for number in range(options.failovers):
             kind = chance.choice(options.kinds.split(","))
@@ -112,10 +90,7 @@ def contend(field, directory, options):
             field.rejoin()
             met[kind] += 1
     finally:
-        for contender in contenders:
-            contender.stop.set()
-        for contender in contenders:
-            contender.join()
+        crowd.stop(contenders)
     return contenders, met
 
 
@@ -139,10 +114,11 @@ def main():
         contenders, met = contend(field, directory, options)
     with open(directory + "/log") as log:
         violations, summary = check(log, directory + "/beats")
-    statuses = sum((contender.statuses for contender in contenders), Counter())
-    wrong = [line for contender in contenders for line in contender.said if line[:3] not in ("69:", "79:")]
-    with open(root + "/said", "w") as said:
-        said.writelines(line + "\n" for contender in contenders for line in contender.said)
+    statuses = crowd.statuses(contenders)
+    failed = [(status, said) for status, said in crowd.ends(contenders) if status not in (0, 75)]
+    wrong = [f"{status}: {said}" for status, said in failed if status not in (69, 79)]
+    with open(root + "/said", "w") as file:
+        file.writelines(f"{status}: {said}\n" for status, said in failed)
     for line in violations + wrong:
         print(line)
     print(f"seed {options.seed}, {time.monotonic() - began:.0f} s, failovers " +

@@ -16,41 +16,18 @@ import collections
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import checker  # noqa: E402
+import contenders as crowd  # noqa: E402
 from topologies import Redlock  # noqa: E402
 
 KEY = "minorities"
-
-
-class Contender(threading.Thread):
-    """Runs one command after the other until it is told to stop, and keeps how each rlock ended."""
-
-    def __init__(self, name, url, directory, options, seed):
-        super().__init__()
-        self.name, self.url, self.directory, self.options = name, url, directory, options
-        self.random = random.Random(seed)
-        self.stopping = threading.Event()
-        self.ends = []  # (status, what it said)
-
-    def run(self):
-        ttl = self.options.ttl
-        holds = (5,) * 12 + (20,) * 4 + (100, 500, 1500 * ttl)
-        while not self.stopping.is_set():
-            rlock = subprocess.run(
-                [os.environ["RLOCK"], "run", "--ttl", f"{ttl}s", "--grace", f"{ttl}s", "--kill-after", "200ms", "--wait",
-                 "3m", KEY, "--", f"{HERE}/worker.py", self.directory, str(self.random.choice(holds)), self.name],
-                env={**os.environ, "RLOCK_SERVER": self.url}, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                timeout=600, check=False)
-            self.ends.append((rlock.returncode, rlock.stderr.strip()))
 
 
 class Trouble:
@@ -158,21 +135,19 @@ def main():
         trouble = Trouble(field.servers, options, chance, directory + "/log")
         try:
             time.sleep(options.ttl + 2)  # until all are old enough to vote
-            contenders += [Contender(f"c{i}", field.url, directory, options, options.seed + i)
+            words = ["--ttl", f"{options.ttl}s", "--grace", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "3m"]
+            holds = (5,) * 12 + (20,) * 4 + (100, 500, 1500 * options.ttl)
+            contenders += [crowd.Contender(f"c{i}", field.url, directory, KEY, words,
+                                           lambda chance: chance.choice(holds), options.seed)
                            for i in range(options.contenders)]
-            for contender in contenders:
-                contender.start()
+            crowd.start(contenders)
             end = time.monotonic() + options.seconds
             while time.monotonic() < end:
                 trouble.step()
                 time.sleep(chance.uniform(0, 0.3))
         finally:
-            for contender in contenders:
-                contender.stopping.set()
-            trouble.end()
-            for contender in contenders:
-                contender.join()
-    wrong = judge(directory, options, trouble, [end for contender in contenders for end in contender.ends])
+            crowd.stop(contenders, meanwhile=trouble.end)
+    wrong = judge(directory, options, trouble, crowd.ends(contenders))
     for line in wrong:
         print(line)
     print(f"{len(wrong)} wrong")

@@ -13,10 +13,8 @@ import contextlib
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 
@@ -24,6 +22,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import checker  # noqa: E402
+import contenders as crowd  # noqa: E402
 from resp import ServerError  # noqa: E402
 from topologies import Cluster, until  # noqa: E402
 
@@ -35,24 +34,12 @@ class Trial:
     def __init__(self, field, directory, options):
         self.field, self.directory, self.options = field, directory, options
         self.slot = field.slot_of(WIRE_KEY)
-        self.over, self.lock = time.monotonic() + options.seconds, threading.Lock()
+        self.over = time.monotonic() + options.seconds
         self.statuses, self.befell, self.wrongs = Counter(), Counter(), []
         os.makedirs(directory + "/run")
 
-    def contend(self, number):
-        rng = random.Random(f"{self.options.seed}/{number}")
-        ttl = self.options.ttl
-        while time.monotonic() < self.over:
-            hold = rng.uniform(1, 30) if rng.random() < 0.9 else rng.uniform(0.5, 2) * ttl
-            ended = subprocess.run(
-                [os.environ["RLOCK"], "--server", self.field.url, "run", "-t", f"{ttl}ms", "-w", "90s", KEY, "--",
-                 f"{HERE}/worker.py", self.directory + "/run", str(hold), f"c{number}",
-                 str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))],
-                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            with self.lock:
-                self.statuses[ended.returncode] += 1
-                if ended.returncode != 0:
-                    self.wrongs.append(f"status {ended.returncode} of c{number}: {ended.stderr.strip()}")
+    def hold(self, chance):
+        return chance.uniform(1, 30) if chance.random() < 0.9 else chance.uniform(0.5, 2) * self.options.ttl
 
     # --- what befalls the Cluster -------------------------------------------------------------
 
@@ -108,12 +95,14 @@ class Trial:
             time.sleep(rng.uniform(0, 0.3))
 
     def run(self):
-        threads = [threading.Thread(target=self.contend, args=(number,)) for number in range(self.options.contenders)]
-        threads.append(threading.Thread(target=self.befall))
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        words = ["-t", f"{self.options.ttl}ms", "-w", "90s"]
+        contenders = [crowd.Contender(f"c{number}", self.field.url, self.directory + "/run", KEY, words, self.hold,
+                                      self.options.seed) for number in range(self.options.contenders)]
+        crowd.start(contenders)
+        self.befall()
+        crowd.stop(contenders)
+        self.statuses = crowd.statuses(contenders)
+        self.wrongs += [f"status {status}: {said}" for status, said in crowd.ends(contenders) if status != 0]
 
     def judge(self):
         with open(self.directory + "/run/log") as log:

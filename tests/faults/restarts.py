@@ -16,42 +16,23 @@ import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import checker  # noqa: E402
+import contenders as crowd  # noqa: E402
 from proxy_wire import boottime_ns  # noqa: E402
 from topologies import Server, until  # noqa: E402
 
 KEY = "restarts"
 
 
-class Contender(threading.Thread):
-    """Runs one command after the other until it is told to stop, and keeps how each rlock ended."""
-
-    def __init__(self, name, url, directory, options, seed):
-        super().__init__()
-        self.name, self.url, self.directory, self.options = name, url, directory, options
-        self.random = random.Random(seed)
-        self.stopping = threading.Event()
-        self.ends = []  # (status, what it said)
-
-    def run(self):
-        ttl = self.options.ttl
-        words = ["--ttl", f"{ttl}s", "--kill-after", "200ms"] + (["--grace", f"{ttl}s"] if self.options.grace else [])
-        while not self.stopping.is_set():
-            hold_ms = self.random.choice((50, 200, 500, 1000, 2000))
-            rlock = subprocess.run(
-                [os.environ["RLOCK"], "run", *words, "--wait", "5m", KEY, "--", f"{HERE}/worker.py", self.directory,
-                 str(hold_ms), self.name], env={**os.environ, "RLOCK_SERVER": self.url}, stdin=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, text=True, timeout=600, check=False)
-            self.ends.append((rlock.returncode, rlock.stderr.strip()))
+def hold(chance):
+    return chance.choice((50, 200, 500, 1000, 2000))
 
 
 def is_held(server):
@@ -99,11 +80,13 @@ def main():
     directory = options.keep or tempfile.mkdtemp(prefix="restarts.")
     os.makedirs(directory, exist_ok=True)
     server = Server(directory + "/server")
-    contenders = [Contender(f"c{i}", server.url, directory, options, options.seed + i) for i in range(options.contenders)]
+    words = ["--ttl", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "5m"]
+    words += ["--grace", f"{options.ttl}s"] if options.grace else []
+    contenders = [crowd.Contender(f"c{i}", server.url, directory, KEY, words, hold, options.seed)
+                  for i in range(options.contenders)]
     restarts = []
     try:
-        for contender in contenders:
-            contender.start()
+        crowd.start(contenders)
         for _ in range(options.restarts):
             # While somebody holds it: else the grace would make each wait, and nothing be at stake.
             until(lambda: is_held(server), "the first run after a restart", 60)
@@ -111,12 +94,9 @@ def main():
             server.restart(chance.uniform(0, options.away))
             restarts.append(boottime_ns())
     finally:
-        for contender in contenders:
-            contender.stopping.set()
-        for contender in contenders:
-            contender.join()
+        crowd.stop(contenders)
         server.close()
-    wrong = judge(directory, options, restarts, [end for contender in contenders for end in contender.ends])
+    wrong = judge(directory, options, restarts, crowd.ends(contenders))
     for line in wrong:
         print(line)
     print(f"{len(wrong)} wrong")

@@ -1,0 +1,62 @@
+"""Contenders for one lock: each runs one worker.py after the other under it. For the trials of this folder."""
+
+import os
+import random
+import subprocess
+import threading
+import time
+from collections import Counter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# An outage is over some time; who is told of one does not ask again at once.
+UNAVAILABLE, PAUSE = 69, 0.1
+
+
+class Contender(threading.Thread):
+    """Goes on until it is told to stop, and keeps how each rlock ended.
+
+    key      of the lock
+    options  of rlock run
+    hold     how long a command holds the lock: a function of a random.Random, in ms
+    """
+
+    def __init__(self, name, url, directory, key, options, hold, seed):
+        super().__init__()
+        self.name, self.directory, self.hold = name, directory, hold
+        self.words = [os.environ["RLOCK"], "run", *options, key, "--", f"{HERE}/worker.py", directory]
+        self.environment = {**os.environ, "RLOCK_SERVER": url}
+        self.chance = random.Random(f"{seed} {name}")
+        self.stopping = threading.Event()
+        self.ends = []  # (status, what it said)
+
+    def run(self):
+        while not self.stopping.is_set():
+            rlock = subprocess.run(
+                [*self.words, str(self.hold(self.chance)), self.name, str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                env=self.environment, timeout=600, check=False)
+            self.ends.append((rlock.returncode, rlock.stderr.strip()))
+            if rlock.returncode == UNAVAILABLE:
+                time.sleep(PAUSE)
+
+
+def start(contenders):
+    for contender in contenders:
+        contender.start()
+
+
+def stop(contenders, meanwhile=lambda: None):
+    """Waits for the last rlock of each. meanwhile: what has to be done so that they can end."""
+    for contender in contenders:
+        contender.stopping.set()
+    meanwhile()
+    for contender in contenders:
+        contender.join()
+
+
+def ends(contenders):
+    return [end for contender in contenders for end in contender.ends]
+
+
+def statuses(contenders):
+    return Counter(status for status, _ in ends(contenders))
