@@ -270,6 +270,32 @@ lives_for() {
   [ -e ran ]
 }
 
+@test "a node that announces no host, or one where nobody is, is named" {
+  local port one
+  one=redis+cluster://127.0.0.1:$(owner_of "rlock:$key")
+  configure_all() {
+    for port in $ports; do at "$port" config set "$@" >/dev/null; done
+  }
+  # Not on Redis 6.2.
+  if [ -n "$(at "$(owner_of "rlock:$key")" config get cluster-preferred-endpoint-type)" ]; then
+    configure_all cluster-preferred-endpoint-type hostname
+    expect_error 69 'cluster-announce-hostname' env RLOCK_SERVER="$one" rlock run -n "$key" true
+    expect_error 69 'cluster-announce-hostname' env RLOCK_SERVER="$one" rlock status
+    configure_all cluster-preferred-endpoint-type ip
+  fi
+  configure_all cluster-announce-ip 127.1.2.3
+  until_true 5 eval 'at "$(owner_of "rlock:$key")" cluster slots | grep -q 127.1.2.3'
+  expect_error 69 'at its node 127.1.2.3:' env RLOCK_SERVER="$one" rlock run -n "$key" true
+  configure_all cluster-announce-ip 127.0.0.1
+  until_true 5 eval '! at "$(owner_of "rlock:$key")" cluster slots | grep -q 127.1.2.3'
+}
+
+@test "many nodes of the URL may be gone" {
+  local gone
+  gone=$(seq -s, -f '127.0.0.1:%.0f' 1 9)
+  RLOCK_SERVER="redis+cluster://$gone,127.0.0.1:$(owner_of "rlock:$key")" expect 0 rlock run -n "$key" true
+}
+
 @test "status lists the locks of all masters, each once, and --force releases any" {
   local i port
   for port in $ports; do

@@ -20,8 +20,8 @@ using base::Wait;
 namespace {
 
 const Command ask_for_slots{"CLUSTER", "SLOTS"};
-// How many nodes are asked in one search: the wait has to leave each a share.
-constexpr std::size_t max_asked = 6;
+// So many nodes can each take their share of the wait and say nothing.
+constexpr std::size_t max_silent = 6;
 
 Address address_of(const Address& cluster, const Endpoint& node) {
   auto address = cluster;
@@ -50,16 +50,21 @@ Result<ClusterMap> ask(const Address& address, const Greeting& greeting, Wait wa
 Result<ClusterMap> ask_one_of(std::vector<Endpoint>& nodes, const Address& address, const Greeting& greeting,
                               Wait wait) {
   Result<ClusterMap> map = fail(ErrorCode::unreachable, "no node");
-  for (std::size_t left = std::min(nodes.size(), max_asked); left > 0; --left) {
+  for (std::size_t left = nodes.size(); left > 0 && !wait.is_over(); --left) {
     const auto now = BootClock::now();
     // One share is for the node that is found.
-    const auto share = (wait.until() - now) / static_cast<long>(left + 1);
+    const auto share = (wait.until() - now) / static_cast<long>(std::min(left, max_silent) + 1);
     map = ask(address_of(address, nodes.front()), greeting, wait.at_most(now + share));
     if (map || !base::may_pass(map.error())) return map;
     base::log_debug(map.error().message + "; asking another node");
     std::ranges::rotate(nodes, nodes.begin() + 1);
   }
   return map;
+}
+
+std::unexpected<base::Error> unknown_hosts(const std::string& name) {
+  return fail(ErrorCode::unready, name + ": a node does not say at which host it is to be reached; in its redis.conf: "
+                                         "cluster-announce-hostname, or cluster-preferred-endpoint-type ip");
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
     if (master) node_ = std::move(*master);
   }
   auto addresses = RLOCK_TRY(resolve(*node_, wait));
-  return Target{std::move(addresses), node_->host, address_.tls};
+  return Target{std::move(addresses), node_->host, address_.tls, node_->name()};
 }
 
 Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
@@ -95,6 +100,7 @@ Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
     }
   }
   auto master = map.master_of(*slot_);
+  if (!master && map.is_served(*slot_)) return unknown_hosts(name_);
   if (!master) return fail(ErrorCode::unready, name_ + ": its cluster is down: no node serves the key");
   return std::move(*master);
 }
@@ -116,9 +122,8 @@ Result<std::vector<Endpoint>> masters_of(const Address& address, const Greeting&
   const auto map = RLOCK_TRY(ask_one_of(nodes, address, greeting, wait));
   std::vector<Endpoint> masters;
   for (const auto& range : map.ranges) {
-    if (!range.nodes.empty() && std::ranges::find(masters, range.nodes.front()) == masters.end()) {
-      masters.push_back(range.nodes.front());
-    }
+    if (range.nodes.empty()) return unknown_hosts(address.name());
+    if (std::ranges::find(masters, range.nodes.front()) == masters.end()) masters.push_back(range.nodes.front());
   }
   if (masters.empty()) return fail(ErrorCode::unready, address.name() + ": its cluster is down: no node serves a key");
   return masters;

@@ -45,6 +45,10 @@ std::optional<Endpoint> ClusterMap::master_of(std::uint16_t slot) const {
   return range->nodes.front();
 }
 
+bool ClusterMap::is_served(std::uint16_t slot) const {
+  return std::ranges::any_of(ranges, [&](const Range& r) { return r.first <= slot && slot <= r.last; });
+}
+
 std::optional<Endpoint> place_of(std::string_view text, const Endpoint& said_by) {
   const auto colon = text.rfind(':');  // the host may be an IPv6 address
   if (colon == std::string_view::npos) return std::nullopt;

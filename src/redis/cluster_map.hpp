@@ -24,6 +24,8 @@ struct ClusterMap {
   static std::optional<ClusterMap> read(const Reply& reply, const Endpoint& asked);
 
   std::optional<Endpoint> master_of(std::uint16_t slot) const;
+  /// Whether a node serves the slot, though it may not have said where it is.
+  bool is_served(std::uint16_t slot) const;
 };
 
 /// HOST:PORT as a redirection says it: the host is that of `said_by` where it is empty. nullopt: not a place.

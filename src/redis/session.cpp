@@ -78,6 +78,9 @@ base::Error Session::replaced() const { return {ErrorCode::unreachable, name() +
 Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
   target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
   auto socket = redis::connect(target.addresses, name(), wait);
+  if (!socket && !target.node.empty()) {
+    socket = base::fail(socket.error().code, socket.error().message + ", at its node " + target.node);
+  }
   if (socket || socket.error().code != ErrorCode::unreachable) return socket;
   const bool is_revived = RLOCK_TRY(locator_->revive(wait));
   if (is_revived) return redis::connect(target.addresses, name(), bounded({base::never, wait.poller()}));

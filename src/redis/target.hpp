@@ -16,6 +16,7 @@ struct Target {
   std::vector<SocketAddress> addresses;  ///< in the order to try them
   std::string host = {};                 ///< what its certificate has to name
   std::optional<TlsSettings> tls = {};   ///< nullopt: without TLS
+  std::string node = {};                 ///< HOST:PORT for messages, where it is not the user who named it
 };
 
 /// The stream that the target speaks, over a socket that is connected to it. Fails as tls_stream() does.

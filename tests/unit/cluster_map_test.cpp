@@ -37,6 +37,8 @@ TEST(ClusterMap, TakesNoReplicaForAMasterThatIsNotKnown) {
       ClusterMap::read(array({array({integer(0), integer(1), node(text("?"), 1), node(text("10.0.0.2"), 2)})}), asked);
   ASSERT_TRUE(map);
   EXPECT_EQ(map->master_of(0), std::nullopt);
+  EXPECT_TRUE(map->is_served(0));
+  EXPECT_FALSE(map->is_served(2));
 }
 
 TEST(ClusterMap, IsNotReadFromAnythingElse) {
