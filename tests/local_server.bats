@@ -105,10 +105,11 @@ no_server() { [ -z "$(servers)" ]; }
   [ "$(readlink "/proc/$pid/cwd")" = "$(readlink "/proc/$pid/fd/3")" ]
   run -1 inside grep canary $directory/environment
   for fd in 0 1 2; do
-    [ "$(readlink "/proc/$pid/fd/$fd")" = /dev/null ]
+    [ "$(stat -Lc %t:%T "/proc/$pid/fd/$fd")" = "$(stat -Lc %t:%T /dev/null)" ]
   done
   for fd in "/proc/$pid/fd"/*; do
-    [[ $fd = */3 || $(readlink "$fd") = @(/dev/null|socket:*|pipe:*|anon_inode:*|/dev/urandom) ]]
+    # Where /dev is a mount of another namespace, its path is cut off.
+    [[ $fd = */3 || $(readlink "$fd") = @(*/null|socket:*|pipe:*|anon_inode:*|*/urandom) ]]
   done
   [ "$(ps -o sess= -p "$pid" | tr -d ' ')" != "$(ps -o sess= -p $$ | tr -d ' ')" ]
   [ "$(ps -o tty= -p "$pid" | tr -d ' ')" = '?' ]

@@ -319,8 +319,9 @@ poor() (
 	key, socket = sys.argv[1:]
 	pid, terminal = pty.fork()
 	if pid == 0:
-	    os.execvp("rlock", ["rlock", "run", "-k", "100ms", key, "--", "sh", "-c", "trap '' TERM; stty raw -echo; touch raw; sleep 60"])
+	    os.execvp("rlock", ["rlock", "run", "-k", "100ms", key, "--", "sh", "-c", "trap '' TERM; until [ -e go ]; do sleep 0.01; done; stty raw -echo; touch raw; sleep 60"])
 	before = termios.tcgetattr(terminal)
+	open("go", "w").close()
 	deadline = time.monotonic() + 20
 	while not os.path.exists("raw") and time.monotonic() < deadline:
 	    time.sleep(0.01)
