@@ -21,6 +21,8 @@ namespace {
 
 // The largest ttl in the fleet, where --grace does not say it.
 constexpr Duration usual_max_ttl = 30s;
+// A connection that breaks sooner than this after the one before it does not reset the backoff.
+constexpr Duration min_connection_life = 1s;
 
 }  // namespace
 
@@ -180,8 +182,12 @@ Result<Event> Quorum::drain() {
     if (member->call.is_running() || (member.get() != waits_at_ && stage_ != Stage::holding)) continue;
     const auto event = member->voter->drain();
     if (!event) {
-      // A waiter goes elsewhere. A holder renews all in time, and finds out then.
-      if (member.get() == waits_at_) all.look_at = {};
+      // A waiter comes back at once, or goes elsewhere; but not where each connection breaks behind its answer. A
+      // holder renews all in time, and finds out then.
+      if (member.get() != waits_at_) continue;
+      const auto now = BootClock::now();
+      if (now >= std::exchange(broke_at_, now) + min_connection_life) backoff_.reset();
+      all.look_at = std::min(all.look_at, now + backoff_.next());
       continue;
     }
     all.granted |= event->granted;

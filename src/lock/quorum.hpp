@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/retry.hpp"
 #include "lock/backend.hpp"
 #include "lock/member.hpp"
 
@@ -94,6 +95,8 @@ class Quorum final : public Backend {
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
   Member* waits_at_ = nullptr;      ///< the gap, while we queue there
   base::Instant looked_at_{};       ///< whether another than the gap is held
+  base::Instant broke_at_{};        ///< the last connection to the gap that broke
+  base::Backoff backoff_ = base::holders_backoff();
 };
 
 /// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have

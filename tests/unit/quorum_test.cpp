@@ -77,7 +77,10 @@ class FakeVoter final : public Voter {
   bool may_reclaim() const override { return has_restarted; }
   bool may_hold() const override { return !holder.empty(); }
   std::vector<pollfd> wait_fds() const override { return {}; }
-  base::Result<Event> drain() override { return Event{}; }
+  base::Result<Event> drain() override {
+    if (hangs_up) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
+    return Event{};
+  }
   base::Result<std::vector<Inspection>> inspect(std::span<const std::string>, std::int64_t, Wait) override {
     return std::vector<Inspection>{};
   }
@@ -98,6 +101,7 @@ class FakeVoter final : public Voter {
   bool has_restarted = false;
   bool is_down = false;
   bool goes_on = true;
+  bool hangs_up = false;
   std::function<void()> on_check;
   Duration delay{};
   std::vector<std::string> asked;
@@ -220,6 +224,23 @@ TEST_F(QuorumTest, AWaiterWhoseVoteBeforeTheGapCannotBeRenewedDoesNotAskAllTheTi
     }
     for (const auto* s : s_) EXPECT_LE(s->asked.size(), 12U);
   }
+}
+
+TEST_F(QuorumTest, AWaiterComesBackAtOnceWhereItsConnectionBreaksButNotAllTheTime) {
+  hold({0, 1, 2, 3, 4});
+  s_[0]->hangs_up = true;
+  ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+  const auto first = quorum_->drain();
+  ASSERT_TRUE(first);
+  EXPECT_LE(first->look_at, BootClock::now());
+  const auto end = BootClock::now() + 400ms;
+  while (BootClock::now() < end) {
+    ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+    const auto event = quorum_->drain();
+    ASSERT_TRUE(event);
+    plain_.wait({}, std::min(end, event->look_at));
+  }
+  EXPECT_LE(s_[0]->asked.size(), 12U);
 }
 
 TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
