@@ -1,7 +1,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -87,9 +86,11 @@ class Run {
     if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
     HeldLease held{{token, checked.fence, {}}, Origin::reentered};
     held.nested = RLOCK_TRY(base::random_token());
-    if (checked.fence == 0) held.lease.fence = fence_of_environment();
     if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
     if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
+    // The outer run knows the fence of its lease. The servers may have no record left, and several servers, of which
+    // some are missing, records of votes that were won later, with fences of their own.
+    if (held.outer || checked.fence == 0) held.lease.fence = std::max(checked.fence, fence_of_environment());
     if (held.outer) {
       const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
       if (state != process::OuterRun::State::holds) return std::nullopt;
@@ -110,9 +111,9 @@ class Run {
                               [&](base::Instant until) { return backend_->check(request_, {until, signals_}); });
   }
 
-  // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run takes
-  // it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The time for
-  // this is bounded, since a run may go on without its lock (--on-lost warn).
+  // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run
+  // takes it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The
+  // time for this is bounded, since a run may go on without its lock (--on-lost warn).
   Result<lock::Standing> await_reclaim(const process::OuterRun& outer) {
     base::log_debug(options_.key + " is held by nobody; waiting for the run around this one to reclaim it");
     const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);
