@@ -325,6 +325,15 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   [[ $output == *changed*changed*changed* ]]
 }
 
+@test "URLs that lead to one server are told when they have given a majority" {
+  ln -s "$BATS_FILE_TMPDIR/one.sock" again.sock
+  ln -s "$BATS_FILE_TMPDIR/one.sock" thrice.sock
+  urls=${servers%%,*},unix://$PWD/again.sock,unix://$PWD/thrice.sock
+  expect_error 78 'are the same server' rlock run --server "$urls" "$key" -- touch ran
+  [ ! -e ran ]
+  holders 0
+}
+
 @test "a waiter that is ended by TERM leaves nothing on any server" {
   rlock acquire "$key" >token
   rlock run "$key" -- touch ran 3>&- &

@@ -76,6 +76,7 @@ void Member::heard(Result<Acquired> acquired) {
     said = Said::yes;
     if (fence != grant->fence) is_raised = false;
     fence = grant->fence;
+    run_id = grant->run_id;
     counts_from = grant->counts_from;
     deadline = LeaseTerms{bid_.request->ttl, {}, {}}.deadline(grant->counts_from);
     return;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/fiber.hpp"
@@ -64,6 +65,7 @@ struct Member {
   base::Instant counts_from{};    ///< of our vote
   base::Instant deadline{};       ///< of our vote; past: no vote
   std::uint64_t fence = 0;        ///< that came with it
+  std::string run_id;             ///< of the server's run that gave our vote; empty if it is denied
   bool is_raised = false;         ///< every later fence there is larger than that of our lease
   base::Instant skipped_until{};  ///< it did not answer: others first
   base::Instant silent_until{};   ///< a message of our token may be under way to it: no vote is asked for

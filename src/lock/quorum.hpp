@@ -70,6 +70,7 @@ class Quorum final : public Backend {
   void keep();
   base::Result<Acquired> not_acquired();
   base::Result<Acquired> why_not() const;
+  base::Result<void> tell_apart() const;
   Member* gap();
   void tidy();
 

@@ -145,6 +145,22 @@ Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
   return true;
 }
 
+// Two URLs may lead to one server, which then has two votes. What is no run id at all tells nothing.
+Result<void> Quorum::tell_apart() const {
+  const auto now = BootClock::now();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto& run_id = members_[i]->run_id;
+    const bool is_random = run_id.size() == 40 && run_id.find_first_not_of(run_id.front()) != std::string::npos;
+    if (!is_random || !members_[i]->counts(now)) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!members_[j]->counts(now) || members_[j]->run_id != run_id) continue;
+      return base::fail(ErrorCode::configuration,
+                        members_[j]->voter->name() + " and " + members_[i]->voter->name() + " are the same server");
+    }
+  }
+  return {};
+}
+
 Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait) {
   const auto own = RLOCK_TRY(begin(request));
   has_acquired_ = true;
@@ -175,6 +191,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
     if (votes(BootClock::now()) >= quorum_) {
       ++bid_.flight;
       const bool is_raised = RLOCK_TRY(raise_all(wait));
+      RLOCK_TRY(tell_apart());
       if (is_raised) {
         waits_at_ = nullptr;
         stage_ = Stage::holding;

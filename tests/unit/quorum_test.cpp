@@ -33,7 +33,7 @@ class FakeVoter final : public Voter {
     if (holder.empty() && is_young) return Busy{.kept_for = 1s};
     if (holder.empty()) holder = request.token, fence_of_holder = ++last_fence;
     if (holder != request.token) return Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == Queue::yes ? 7 : 0};
-    return Grant{fence_of_holder, sent, {}};
+    return Grant{fence_of_holder, sent, run_id};
   }
   base::Result<Standing> renew(const Request& request, Watch, Wait wait) override {
     const auto sent = BootClock::now();
@@ -102,6 +102,7 @@ class FakeVoter final : public Voter {
   bool is_down = false;
   bool goes_on = true;
   bool hangs_up = false;
+  std::string run_id;
   std::function<void()> on_check;
   Duration delay{};
   std::vector<std::string> asked;
@@ -165,6 +166,19 @@ TEST_F(QuorumTest, ThreeOfFiveAreEnough) {
   s_[1]->is_down = s_[3]->is_down = true;
   EXPECT_TRUE(is_grant(acquire()));
   EXPECT_EQ(ours(), 3U);
+}
+
+TEST_F(QuorumTest, TwoVotesOfOneServerAreAnErrorAndWhatIsNoRunIdTellsNothing) {
+  for (auto* s : s_) s->run_id = std::string(40, '0');
+  EXPECT_TRUE(is_grant(acquire()));
+  s_.clear();
+  quorum_ = std::make_unique<Quorum>(make(), 300ms);
+  for (auto* s : s_) s->run_id = std::string(39, 'a') + s->name().back();
+  s_[1]->run_id = s_[0]->run_id;
+  const auto acquired = acquire();
+  ASSERT_FALSE(acquired);
+  EXPECT_EQ(acquired.error().code, ErrorCode::configuration);
+  EXPECT_EQ(acquired.error().message, "s0 and s1 are the same server");
 }
 
 TEST_F(QuorumTest, TwoOfFiveAreNotAndAreGivenBack) {
