@@ -115,7 +115,8 @@ class File {
     }
     const auto& value = line.item.inputs.front();  // of a repeatable option the first of several
     if (!is_off(*row, value)) {
-      if (!row->repeatable && has(line.section, row->name)) return wrong(line.place, "'" + name + "' stands there twice");
+      if (!row->repeatable && has(line.section, row->name))
+        return wrong(line.place, "'" + name + "' stands there twice");
       if (!row->excludes.empty() && has(line.section, row->excludes)) {
         return wrong(line.place, "'" + name + "' and '" + std::string(row->excludes) + "' exclude each other");
       }
@@ -123,7 +124,8 @@ class File {
     }
     const bool is_for_verb = line.section.empty() || line.section == verb_.name;
     // A further line adds to those before it, not to what has been set elsewhere.
-    const bool is_settled = settings_.is_settled(*row) && !(goes_on_ && *goes_on_ == std::pair(line.section, row->name));
+    const bool is_settled =
+        settings_.is_settled(*row) && !(goes_on_ && *goes_on_ == std::pair(line.section, row->name));
     if (!is_for_verb || (row->verbs & verb_.bit) == 0 || is_settled) return {};
     if (row->repeatable) goes_on_.emplace(line.section, row->name);
     return settings_.set(*row, joined(line.item.inputs), line.place, ErrorCode::configuration);
@@ -136,7 +138,7 @@ class File {
 
   Settings& settings_;
   const VerbRow& verb_;
-  std::vector<std::pair<std::string, std::string_view>> earlier_;  ///< section and name
+  std::vector<std::pair<std::string, std::string_view>> earlier_;    ///< section and name
   std::optional<std::pair<std::string, std::string_view>> goes_on_;  ///< of the repeatable option that these lines set
 };
 

@@ -218,11 +218,12 @@ constexpr OptionRow options[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
-             "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server "
-             "of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, "
-             "with commas between them or an option each, are independent servers of which a majority holds the lock "
-             "(Redlock); without it redis://127.0.0.1:6379",
+     .help =
+         "What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
+         "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server "
+         "of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, "
+         "with commas between them or an option each, are independent servers of which a majority holds the lock "
+         "(Redlock); without it redis://127.0.0.1:6379",
      .environment = "RLOCK_SERVER",
      .repeatable = true},
     {.name = "prefix",

@@ -264,8 +264,7 @@ class Run {
   static std::string marker(const HeldLease& held) { return marker_of(held.lease.token); }
 
   // release_until: how long the guard may go on trying to release the lock.
-  process::Orders orders(const HeldLease& held, const base::Permit& permit,
-                         base::Instant release_until = base::never) {
+  process::Orders orders(const HeldLease& held, const base::Permit& permit, base::Instant release_until = base::never) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // A re-entered token is also in the environment of processes that this run did not start.
@@ -282,9 +281,9 @@ class Run {
 
   enum class Outcome { released, lost, unknown };
 
-  // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if there is none)
-  // goes on trying in the background, so that rlock can end and the next holder need not wait for the end of the lease.
-  // permit: has ended; nullptr: no guard is started.
+  // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if
+  // there is none) goes on trying in the background, so that rlock can end and the next holder need not wait for the
+  // end of the lease. permit: has ended; nullptr: no guard is started.
   Outcome release(const HeldLease& held, base::Permit* permit, std::optional<process::Guard> guard) {
     if (held.origin == Origin::reentered) {
       if (guard) guard->stop();
@@ -296,9 +295,8 @@ class Run {
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
-    const bool later = released
-                           ? !released->is_everywhere
-                           : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
+    const bool later = released ? !released->is_everywhere
+                                : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
     if (later && permit != nullptr && !guard) {
       // Short jobs may be many, and most servers are free.
       const auto until = released ? base::BootClock::now() + release_limit : base::never;

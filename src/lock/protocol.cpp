@@ -189,13 +189,13 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
 
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Server server, Wait wait) {
   runner_.send_in_full(reclaim_script);
-  const auto reply = RLOCK_TRY(runner_.run({reclaim_script,
-                                            request.names,
-                                            request.token,
-                                            {request.token, std::to_string(request.ttl.count()),
-                                             std::to_string(last.fence), last.run_id, request.who.encode(),
-                                             server == Server::other ? "1" : ""}},
-                                           wait));
+  const auto reply =
+      RLOCK_TRY(runner_.run({reclaim_script,
+                             request.names,
+                             request.token,
+                             {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
+                              last.run_id, request.who.encode(), server == Server::other ? "1" : ""}},
+                            wait));
   return read_renewed(reply);
 }
 

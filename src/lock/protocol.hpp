@@ -56,8 +56,8 @@ class Protocol {
   /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
   /// answers are slow. Whether the server agreed to track does not matter: without it the next renewal finds out.
   base::Result<Standing> watch_and_renew(const Request& request, base::Wait wait);
-  /// Acquires the lock again that the server forgot when it restarted since `last`, a renewal that found us; or, where it
-  /// is another server by now, that it was never told of.
+  /// Acquires the lock again that the server forgot when it restarted since `last`, a renewal that found us; or, where
+  /// it is another server by now, that it was never told of.
   enum class Server { same, other };
   base::Result<Standing> reclaim(const Request& request, const Standing& last, Server server, base::Wait wait);
   /// How many replicas have what this connection has written up to now. Waits for as many as the request wants, at most

@@ -103,7 +103,8 @@ std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> urls;
   const auto begins_url = [](std::string_view rest) {
     const std::string_view behind(std::ranges::find_if_not(rest, is_scheme_letter), rest.end());
-    return (behind.size() < rest.size() && behind.starts_with(scheme_end)) || rest == "local" || rest.starts_with("local,");
+    return (behind.size() < rest.size() && behind.starts_with(scheme_end)) || rest == "local" ||
+           rest.starts_with("local,");
   };
   std::size_t from = 0;
   for (auto comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
