@@ -228,7 +228,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "a server whose key was deleted is won back while the command runs" {
-  rlock run "$key" -- sh -c 'touch running; sleep 2; touch ended' 3>&- &
+  rlock run "$key" -- sh -c 'touch running; sleep 4; touch ended' 3>&- &
   pid=$!
   until_true 5 test -e running
   until_true 5 holders 5
