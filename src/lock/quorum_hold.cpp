@@ -9,7 +9,6 @@ namespace rlock::lock {
 using namespace std::chrono_literals;
 using base::BootClock;
 using base::Duration;
-using base::ErrorCode;
 using base::Instant;
 using base::Result;
 using base::Wait;
@@ -146,12 +145,12 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
     if (member->released && member->released->holder && !result.holder) result.holder = member->released->holder;
   }
   const auto unheard = members_.size() - answered;
-  if (released >= quorum_ || (force == Force::yes && released > 0)) {
+  const bool has_others = outcomes(ReleaseOutcome::not_a_lock) > 0;
+  const bool is_any_enough = force == Force::yes || (was_holding && !has_others);
+  if (released >= quorum_ || (is_any_enough && released > 0)) {
     result.outcome = ReleaseOutcome::released;
-  } else if (outcomes(ReleaseOutcome::not_a_lock) > 0) {
+  } else if (has_others) {
     result.outcome = ReleaseOutcome::not_a_lock;
-  } else if (was_holding && released > 0) {
-    result.outcome = ReleaseOutcome::released;
   } else if (released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
     result.outcome = ReleaseOutcome::unknown;
   } else if (outcomes(ReleaseOutcome::not_owner) > 0) {

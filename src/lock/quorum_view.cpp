@@ -6,7 +6,6 @@
 namespace rlock::lock {
 
 using namespace std::chrono_literals;
-using base::BootClock;
 using base::Duration;
 using base::ErrorCode;
 using base::Instant;
