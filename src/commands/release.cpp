@@ -18,9 +18,7 @@ int release(const Options& options) {
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  // Together: a server that stands still gets to know of the release when it goes on, though rlock has ended by then.
-  const auto greet = options.force ? redis::Greet::first : redis::Greet::together;
-  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, greet);
+  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
