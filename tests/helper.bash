@@ -86,6 +86,16 @@ start_server() {
   until_true 10 redis-cli -s "$sock" ping
 }
 
+# own_server [OPTION...]: a server of this test alone, which may spoil it.
+own_server() {
+  start_server "own-$BATS_TEST_NUMBER" "$@"
+  export RLOCK_SERVER=$url
+}
+kill_own_server() {
+  kill -KILL "$(server_pid "own-$BATS_TEST_NUMBER")"
+  until_true 10 is_gone "$(server_pid "own-$BATS_TEST_NUMBER")"
+}
+
 server_pid() { cat "$BATS_FILE_TMPDIR/${1:-server}.pid"; }
 
 stop_servers() {

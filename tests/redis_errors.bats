@@ -40,11 +40,6 @@ spoiled() {
   expect 0 rlock status --exit-code "$key"
   [ "$(redis get "rlock:$key")" = "$token" ]
 }
-# own_server [OPTION...]: one that this test may spoil.
-own_server() {
-  start_server "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url
-}
 # Two keys are prolonged at each renewal.
 renewed_twice() { [ "$(redis info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p')" -ge 4 ]; }
 answers() { [[ $(redis "${@:2}" 2>&1) == *"$1"* ]]; }

@@ -1,18 +1,11 @@
 # A server that is away for a while costs nobody a lock, and keeps nobody from it for longer than it is away (R30).
 load helper
+# No lease here ends by itself.
+export RLOCK_TTL=5m
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# own_server [OPTION...]: one that this test may spoil, with a lease long enough that no lock here ends by itself.
-own_server() {
-  start_server "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url RLOCK_TTL=5m
-}
-kill_server() {
-  kill -KILL "$(server_pid "own-$BATS_TEST_NUMBER")"
-  until_true 10 is_gone "$(server_pid "own-$BATS_TEST_NUMBER")"
-}
 # What it knew when it was killed, it knows again.
 keeps=(--appendonly yes --appendfsync always)
 
@@ -36,7 +29,7 @@ seconds() { date +%s.%N; }
   start_long_job
   background rlock run -w 1m "$key" -- sh -c 'date +%s.%N >next'
   until_true 10 waiting 1
-  kill_server
+  kill_own_server
   touch go
   until_true 10 grep -q 'trying again' said
   own_server "${keeps[@]}"
@@ -51,7 +44,7 @@ seconds() { date +%s.%N; }
 @test "it is away longer than rlock holds up its caller: the release goes on in the background" {
   own_server "${keeps[@]}"
   start_long_job
-  kill_server
+  kill_own_server
   touch go
   ended 5 "$job"
   grep -q "could not release $key: .*; still trying in the background" said
@@ -75,7 +68,7 @@ seconds() { date +%s.%N; }
   start_long_job
   local guard
   guard=$(guard_of "$job")
-  kill_server
+  kill_own_server
   kill -KILL "$job"
   # Its first try is long over.
   until_true 10 eval '[ "$(ps -o etimes= -p '"$guard"')" -ge 3 ]'
@@ -92,7 +85,7 @@ seconds() { date +%s.%N; }
   token=$(rlock acquire "$key-verb")
   kept=$(rlock acquire "$key-kept")
   redis save
-  kill_server
+  kill_own_server
   # Five milliseconds a key, and a look at its clients after each.
   own_server --dbfilename "$key.rdb" --key-load-delay 5000 --loading-process-events-interval-bytes 1024
   until_true 10 answers LOADING get x
@@ -152,7 +145,7 @@ seconds() { date +%s.%N; }
   local token verb
   own_server "${keeps[@]}"
   token=$(rlock acquire "$key-held")
-  kill_server
+  kill_own_server
   for verb in "run -w 1m $key-run -- true" "acquire -w 1m $key-acquire" "run --connect-timeout 1m $key-none -- true" \
     "renew --connect-timeout 1m $key-held $token" "status --connect-timeout 1m $key-held"; do
     # shellcheck disable=SC2086 # words
@@ -177,7 +170,7 @@ seconds() { date +%s.%N; }
   rlock acquire "$key"
   background rlock run -v --ttl 1s -w 1m "$key" -- touch ran 2>said
   until_true 10 waiting 1
-  kill_server
+  kill_own_server
   # Longer than anyone waits without --wait.
   local end=$((SECONDS + 12))
   until_true 30 eval "((SECONDS > $end))"

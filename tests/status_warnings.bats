@@ -4,11 +4,6 @@ load helper
 setup_file() { start_server server --appendonly yes --appendfsync always; }
 teardown_file() { stop_servers; }
 
-# own_server [OPTION...]: set up as a test wants it.
-own_server() {
-  start_server "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url
-}
 # warns TEXT: status -v says so on standard error, in a line of its own that names the server; nothing of it is in the table.
 warns() {
   run --separate-stderr rlock status -v "$key"
