@@ -2,10 +2,13 @@
 
 import os
 import random
+import shutil
 import subprocess
 import threading
 import time
 from collections import Counter
+
+import checker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # An outage is over some time; who is told of one does not ask again at once.
@@ -52,6 +55,23 @@ def stop(contenders, meanwhile=lambda: None):
     meanwhile()
     for contender in contenders:
         contender.join()
+
+
+def judge(directory):
+    """What checker.py says of the commands: the runs, the violations, the summary."""
+    with open(directory + "/log", encoding="ascii") as log:
+        lines = log.readlines()
+    return checker.read_log(lines, directory + "/beats")[0], *checker.check(lines, directory + "/beats")
+
+
+def finish(wrong, directory, keep):
+    """Prints what was wrong and how much; the exit status. keep: whether to leave the directory."""
+    for line in wrong:
+        print(line)
+    print(f"{len(wrong)} wrong")
+    if not keep:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 1 if wrong else 0
 
 
 def ends(contenders):

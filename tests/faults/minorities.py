@@ -15,7 +15,6 @@ import argparse
 import collections
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -23,7 +22,6 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import checker  # noqa: E402
 import contenders as crowd  # noqa: E402
 from topologies import Redlock  # noqa: E402
 
@@ -100,10 +98,7 @@ class Trouble:
 
 
 def judge(directory, options, trouble, ends):
-    with open(directory + "/log", encoding="ascii") as log:
-        lines = log.readlines()
-    runs, _ = checker.read_log(lines, directory + "/beats")
-    wrong, summary = checker.check(lines, directory + "/beats")
+    runs, wrong, summary = crowd.judge(directory)
     stopped = [run for run in runs.values() if run.end is None]
     failed = [(status, said) for status, said in ends if status != 0]
     if not options.majority:
@@ -148,12 +143,7 @@ def main():
         finally:
             crowd.stop(contenders, meanwhile=trouble.end)
     wrong = judge(directory, options, trouble, crowd.ends(contenders))
-    for line in wrong:
-        print(line)
-    print(f"{len(wrong)} wrong")
-    if not options.keep:
-        shutil.rmtree(directory, ignore_errors=True)
-    return 1 if wrong else 0
+    return crowd.finish(wrong, directory, options.keep)
 
 
 if __name__ == "__main__":

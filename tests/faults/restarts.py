@@ -15,7 +15,6 @@ where anything was.
 import argparse
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -23,7 +22,6 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import checker  # noqa: E402
 import contenders as crowd  # noqa: E402
 from proxy_wire import boottime_ns  # noqa: E402
 from topologies import Server, until  # noqa: E402
@@ -40,15 +38,13 @@ def is_held(server):
 
 
 def judge(directory, options, restarts, ends):
-    with open(directory + "/log", encoding="ascii") as log:
-        lines = log.readlines()
-    runs, wrong = checker.read_log(lines, directory + "/beats")
-    found, summary = checker.check(lines, directory + "/beats")
+    runs, found, summary = crowd.judge(directory)
     stopped = [run for run in runs.values() if run.end is None]
     if options.grace:
         wrong = found + [f"stopped: {run.id}" for run in stopped]
         wrong += [f"status {status}: {said}" for status, said in ends if status != 0]
     else:
+        wrong = [line for line in found if line.startswith("broken")]
         wrong += [f"stopped, though nobody else had come: {run.id}" for run in stopped if not beaten(run, runs, restarts)]
         wrong += [f"status {status}: {said}" for status, said in ends if status not in (0, 79)]
     reclaimed = sum("reclaimed it" in said for _, said in ends)
@@ -97,12 +93,7 @@ def main():
         crowd.stop(contenders)
         server.close()
     wrong = judge(directory, options, restarts, crowd.ends(contenders))
-    for line in wrong:
-        print(line)
-    print(f"{len(wrong)} wrong")
-    if not options.keep:
-        shutil.rmtree(directory, ignore_errors=True)
-    return 1 if wrong else 0
+    return crowd.finish(wrong, directory, options.keep)
 
 
 if __name__ == "__main__":
