@@ -1,22 +1,15 @@
 # A server that restarted and has forgotten its locks: who held one takes it back, unless somebody else had it meanwhile.
 load helper
+# No lease here ends by itself.
+export RLOCK_TTL=5m
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# own_server [OPTION...]: one that forgets all when it is killed, with leases long enough that none ends by itself.
-own_server() {
-  start_server "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url RLOCK_TTL=5m
-}
 # knows_renew: so that the first renewal is one flight, and all of it is answered when its first command is.
 knows_renew() { redis script load "$(cat "$(dirname "$RLOCK")/scripts/renew.lua")"; }
-kill_server() {
-  kill -KILL "$(server_pid "own-$BATS_TEST_NUMBER")"
-  until_true 10 is_gone "$(server_pid "own-$BATS_TEST_NUMBER")"
-}
 restart() {
-  kill_server
+  kill_own_server
   own_server "$@"
 }
 
@@ -93,6 +86,20 @@ job_is_lost() {
   redis del "rlock:$key"
   job_is_lost
   is_free
+}
+
+@test "the same where the restart broke off the first try to renew" {
+  own_server
+  start_job
+  kill_own_server
+  rm "$sock"
+  # The server that is dying accepts a connection, and ends it.
+  timeout 20 socat "UNIX-LISTEN:$sock" SYSTEM:'head -c 1 >asked'
+  test -s asked
+  own_server
+  until_true 10 is_reclaimed
+  redis del "rlock:$key"
+  job_is_lost
 }
 
 @test "deleted by a person on a server that restarted and had kept it, it is lost" {
@@ -176,7 +183,7 @@ job_is_lost() {
 @test "a job ends while the server is away, which comes back without the lock: it was not lost" {
   own_server
   start_job
-  kill_server
+  kill_own_server
   touch go
   until_true 10 grep -q 'trying again' said
   own_server
@@ -277,7 +284,7 @@ job_is_lost() {
   rlock acquire "$key" >token
   background rlock run -v "$key" -- touch next 2>said
   until_true 10 waiting 1
-  kill_server
+  kill_own_server
   until_true 10 grep -q 'trying again' said
   own_server --slowlog-log-slower-than 0 --slowlog-max-len 1000
   finish

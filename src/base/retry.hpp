@@ -33,7 +33,7 @@ class Backoff {
 /// For holders, who are few: they are back before those who wait for them.
 inline Backoff holders_backoff() { return {Duration(0), Duration(200)}; }
 
-/// The error of a wait that was broken off. How long a try may take at least, even if the time for all tries ends
+/// How long a try may take at least, even if the time for all tries ends
 /// sooner: a shorter one would only time out and hide the error of the try before it.
 inline constexpr Duration min_try{1'000};
 

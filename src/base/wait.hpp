@@ -17,6 +17,11 @@ class Wait {
   bool is_over() const { return BootClock::now() >= until_; }
   /// The same, but until `limit` at the latest.
   Wait at_most(Instant limit) const { return {std::min(until_, limit), *poller_}; }
+  /// Its first part, if what is left is divided into so many equal ones.
+  Wait share(long parts) const {
+    const auto now = BootClock::now();
+    return at_most(now + (until_ - now) / parts);
+  }
 
   Readiness operator()(std::span<pollfd> fds) const { return poller_->wait(fds, until_); }
 

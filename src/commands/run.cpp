@@ -8,17 +8,16 @@
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/number.hpp"
 #include "base/permit.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
 #include "commands/environment.hpp"
+#include "commands/reentry.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
 #include "process/descendants.hpp"
-#include "process/nested.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
@@ -37,19 +36,6 @@ constexpr base::Duration release_limit = 2s;
 // How long one try may take, here and in the guard: short enough for a second try on a new connection, and for a lock
 // that is free within a second after rlock was killed.
 constexpr base::Duration release_try = 900ms;
-// How often a nested run looks whether the outer one has reclaimed the lock.
-constexpr base::Duration reclaim_pause = 20ms;
-
-enum class Origin { acquired, reentered };
-
-/// The lease that the command runs under. An acquired one is released at the end; a re-entered one is not.
-struct HeldLease {
-  lock::Lease lease;
-  Origin origin = Origin::acquired;
-  std::optional<process::OuterRun> outer = std::nullopt;  ///< the run that renews and releases a re-entered lease
-  std::string nested = "";                                ///< RLOCK_NESTED: marks the processes of this nested run
-};
-
 class Run {
  public:
   Run(const Options& options, Place place, lock::LeaseTerms terms)
@@ -60,7 +46,8 @@ class Run {
         request_{place_.names, {}, terms.ttl, {}, options.grace, options.replicas} {}
 
   int operator()() {
-    auto held = reenter();
+    auto held = Reentry(options_, *backend_, request_, signals_)();
+    if (held && *held && (*held)->outer) backend_ = open();  // an idle connection would use up one of the server's
     if (held && !*held) held = acquire();
     if (!held) return report(held.error(), options_, &signals_);
     if (!*held) return report_busy(options_, met_, *backend_);
@@ -68,78 +55,6 @@ class Run {
   }
 
  private:
-  // Re-entry: when the environment names a holder of this key, the command runs under that holder's lease. The server
-  // is asked first, because the environment may be out of date or come from another server. If the holder is a run
-  // above this one, it renews, waits for this run to end, and stops it when the lock is lost. If the holder is a shell
-  // that called acquire, this run renews.
-  Result<std::optional<HeldLease>> reenter() {
-    const char* key = std::getenv("RLOCK_KEY");
-    const char* token = std::getenv("RLOCK_TOKEN");
-    if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
-    process::NestedName name;
-    request_.token = token;
-    const auto limit = base::BootClock::now() + (options_.nonblock ? base::Duration(0) : options_.connect_timeout);
-    auto checked = RLOCK_TRY(check_until(limit));
-    if (checked.holder == lock::Standing::Holder::nobody) {
-      if (const auto outer = process::OuterRun::find_by(marker_of(token))) checked = RLOCK_TRY(await_reclaim(*outer));
-    }
-    if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
-    HeldLease held{{token, checked.fence, {}}, Origin::reentered};
-    held.nested = RLOCK_TRY(base::random_token());
-    if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
-    if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
-    // The outer run knows the fence of its lease. The servers may have no record left, and several servers, of which
-    // some are missing, records of votes that were won later, with fences of their own.
-    if (held.outer || checked.fence == 0) held.lease.fence = std::max(checked.fence, fence_of_environment());
-    if (held.outer) {
-      const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
-      if (state != process::OuterRun::State::holds) return std::nullopt;
-      backend_ = open();  // an idle connection would only use up one of the server's
-    } else {
-      const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
-        return backend_->renew(request_, lock::Watch::no, {until, signals_});
-      }));
-      if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
-      held.lease.counts_from = renewed.counts_from;
-    }
-    name.keep();
-    return held;
-  }
-
-  Result<lock::Standing> check_until(base::Instant limit) {
-    return base::until_served(limit, signals_,
-                              [&](base::Instant until) { return backend_->check(request_, {until, signals_}); });
-  }
-
-  // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run
-  // takes it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The
-  // time for this is bounded, since a run may go on without its lock (--on-lost warn).
-  Result<lock::Standing> await_reclaim(const process::OuterRun& outer) {
-    base::log_debug(options_.key + " is held by nobody; waiting for the run around this one to reclaim it");
-    const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);
-    const auto until = base::BootClock::now() + std::max<base::Duration>(wait, 1s);
-    while (true) {
-      auto checked = RLOCK_TRY(check_until(until));
-      if (checked.holder != lock::Standing::Holder::nobody || base::BootClock::now() >= until) return checked;
-      const auto state = RLOCK_TRY(outer.settle(until, signals_));
-      if (state != process::OuterRun::State::holds) return checked;
-      if (signals_.wait({}, base::BootClock::now() + reclaim_pause) == base::Readiness::interrupted) {
-        return base::interrupted();
-      }
-    }
-  }
-
-  // Until when to wait for an outer run that is releasing, before this one queues.
-  base::Instant last_look() const {
-    const auto wait = patience(options_);
-    return wait ? base::BootClock::now() + std::max<base::Duration>(*wait, 1s) : base::never;
-  }
-
-  static std::uint64_t fence_of_environment() {
-    const char* fence = std::getenv("RLOCK_FENCE");
-    return fence != nullptr ? base::parse_number<std::uint64_t>(fence).value_or(0) : 0;
-  }
-
   Result<std::optional<HeldLease>> acquire() {
     const auto wait = patience(options_);
     if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
@@ -260,7 +175,6 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
-  static std::string marker_of(const std::string& token) { return "RLOCK_TOKEN=" + token; }
   static std::string marker(const HeldLease& held) { return marker_of(held.lease.token); }
 
   // release_until: how long the guard may go on trying to release the lock.

@@ -146,21 +146,22 @@ Result<Place> place_of(const Options& options) {
 
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
                                             base::Duration timeout, redis::Greet greet, local::OnDemand on_demand) {
+  const auto server_at = [&](const redis::Address& address) {
+    return std::make_unique<lock::SingleServer>(
+        redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet));
+  };
   if (addresses.size() > 1) {
     std::vector<lock::Quorum::Server> servers;
     for (const auto& address : addresses) {
-      servers.push_back({lock::rank_of(wire_key, place_name(address)),
-                         std::make_unique<lock::SingleServer>(
-                             redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet))});
+      servers.push_back({lock::rank_of(wire_key, place_name(address)), server_at(address)});
     }
     return std::make_unique<lock::Quorum>(std::move(servers), timeout);
   }
   const auto& address = addresses.front();
-  const auto greeting = greeting_of(address);
   if (address.kind == redis::Kind::cluster) {
-    return std::make_unique<lock::Cluster>(address, greeting, timeout, greet, wire_key);
+    return std::make_unique<lock::Cluster>(address, greeting_of(address), timeout, greet, wire_key);
   }
-  return std::make_unique<lock::SingleServer>(redis::Session(locator_of(address, on_demand), greeting, timeout, greet));
+  return server_at(address);
 }
 
 }  // namespace rlock::commands

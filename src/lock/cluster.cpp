@@ -33,7 +33,8 @@ Result<std::vector<std::string>> Cluster::list(const std::string& prefix, Wait w
   std::set<std::string> keys;
   for (const auto& master : masters) {
     auto& here = listed_.emplace_back(master, std::vector<std::string>{}).second;
-    const auto found = RLOCK_TRY(Protocol(session_of(master)).list(prefix, wait));
+    auto session = session_of(master);
+    const auto found = RLOCK_TRY(lock::list(session, prefix, wait));
     for (const auto& key : found) {
       if (keys.insert(key).second) here.push_back(prefix + key);
     }
@@ -46,7 +47,8 @@ Result<std::vector<Inspection>> Cluster::inspect(std::span<const std::string> wi
   if (listed_.empty()) return SingleServer::inspect(wire_keys, max_waiters, wait);
   std::unordered_map<std::string, Inspection> seen;
   for (const auto& [master, here] : listed_) {
-    auto inspections = RLOCK_TRY(Protocol(session_of(master)).inspect(here, max_waiters, wait));
+    ScriptRunner server(session_of(master));
+    auto inspections = RLOCK_TRY(lock::inspect(server, here, max_waiters, wait));
     for (std::size_t i = 0; i < here.size(); ++i) seen.emplace(here[i], std::move(inspections[i]));
   }
   std::vector<Inspection> result;

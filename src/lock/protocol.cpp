@@ -1,10 +1,9 @@
 #include "lock/protocol.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/number.hpp"
-#include "redis/reply.hpp"
+#include "lock/reply_shape.hpp"
 
 namespace rlock::lock {
 
@@ -21,9 +20,6 @@ namespace {
 
 // Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
 constexpr base::Duration tombstone_ttl{30'000};
-// Locks in one flight of inspect: some 200 kB of requests, which a server answers within milliseconds.
-constexpr std::size_t max_flight = 500;
-
 const Command speak_resp3{"HELLO", "3"};
 const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
 
@@ -43,11 +39,6 @@ ScriptCall renewal(const Request& request) {
   return {renew_script, request.names, request.token, {request.token, std::to_string(request.ttl.count())}};
 }
 
-ScriptCall inspection(const Names& names, const std::string& max_waiters) {
-  static const std::string no_token;
-  return {inspect_script, names, no_token, {max_waiters}};
-}
-
 ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
   return {acquire_script,
           request.names,
@@ -58,48 +49,9 @@ ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticke
           5};
 }
 
-// Whether a reply is an array of exactly these items: i integer, t text, a array. A reply of another shape is not used.
-bool is_shaped(const Reply& reply, std::string_view shape) {
-  const auto letter = [](const Reply& item) {
-    switch (item.kind) {
-      case Reply::Kind::integer:
-        return 'i';
-      case Reply::Kind::text:
-        return 't';
-      case Reply::Kind::array:
-        return 'a';
-      default:
-        return '?';
-    }
-  };
-  return reply.kind == Reply::Kind::array && std::ranges::equal(reply.items, shape, {}, letter);
-}
-
-// The first integer of a reply that is of this shape.
-std::optional<std::int64_t> first_of(const Reply& reply, std::string_view shape) {
-  return is_shaped(reply, shape) ? std::optional(reply.items[0].integer) : std::nullopt;
-}
-
 std::uint64_t fence_at(const Reply& reply, std::size_t i) { return static_cast<std::uint64_t>(reply.items[i].integer); }
 
-std::optional<base::Duration> ttl_of(std::int64_t pttl) {
-  return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
-}
-
-std::string escaped_for_match(std::string_view prefix) {
-  std::string result;
-  for (const char c : prefix) {
-    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 }  // namespace
-
-std::unexpected<base::Error> Protocol::unexpected_reply() const {
-  return fail(ErrorCode::internal, session().name() + " gave a reply that rlock does not understand");
-}
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
@@ -110,7 +62,7 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
     return NotHeld{items[1].integer, std::move(busy)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
-  return unexpected_reply();
+  return redis::not_understood(session().name());
 }
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
@@ -159,9 +111,13 @@ Result<Standing> Protocol::read_renewed(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) {
     return Standing{Standing::Holder::us, fence_at(reply, 1), session().sent_at(), {}, reply.items[2].text};
   }
+  return read_not_ours(reply);
+}
+
+Result<Standing> Protocol::read_not_ours(const Reply& reply) const {
   if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
   if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
-  return unexpected_reply();
+  return redis::not_understood(session().name());
 }
 
 Result<Standing> Protocol::renew(const Request& request, Wait wait) {
@@ -213,7 +169,7 @@ Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
     return fail(ErrorCode::refused, server.name() + ": an ACL denies WAIT, which --replicas needs");
   }
   if (reply.is_error()) return std::unexpected(redis::error_of(reply, server.name()));
-  if (reply.kind != Reply::Kind::integer) return unexpected_reply();
+  if (reply.kind != Reply::Kind::integer) return redis::not_understood(session().name());
   // Another connection has written nothing, and every replica has that.
   if (server.connection() != connection) return fail(ErrorCode::unreachable, server.name() + " has moved");
   return reply.integer;
@@ -224,16 +180,14 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
   if (first_of(reply, "iit") == 1) {
     return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
   }
-  if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
-  if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
-  return unexpected_reply();
+  return read_not_ours(reply);
 }
 
 Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait wait) {
   const auto reply = RLOCK_TRY(
       runner_.run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
   const auto holds = first_of(reply, "i");
-  if (!holds) return unexpected_reply();
+  if (!holds) return redis::not_understood(session().name());
   return *holds == 1;
 }
 
@@ -252,7 +206,7 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
   if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};
   if (outcome == -1) return Released{ReleaseOutcome::absent, std::nullopt};
   if (outcome == -2) return Released{ReleaseOutcome::not_a_lock, std::nullopt};
-  return unexpected_reply();
+  return redis::not_understood(session().name());
 }
 
 Result<bool> Protocol::track(Wait wait) {
@@ -281,91 +235,6 @@ Result<Pushed> Protocol::pushed(const Names& names) {
     }
   }
   return result;
-}
-
-Result<Inspection> Protocol::read_inspection(const Reply& reply) const {
-  if (reply.is_error()) return std::unexpected(redis::error_of(reply, session().name()));
-  if (!is_shaped(reply, "ttiiia")) return unexpected_reply();
-  const auto& items = reply.items;
-  Inspection result;
-  if (items[0].text == "held") {
-    result.state = Inspection::State::held;
-  } else if (items[0].text == "foreign") {
-    result.state = Inspection::State::foreign;
-  } else if (items[0].text != "free") {
-    return unexpected_reply();
-  }
-  result.holder = Record::decode(items[1].text);
-  result.ttl_left = ttl_of(items[2].integer);
-  result.now_us = items[3].integer;
-  result.waiting = items[4].integer;
-  const auto& waiters = items[5].items;
-  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);
-    result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
-  }
-  return result;
-}
-
-Result<std::vector<Reply>> Protocol::inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
-                                                  Wait wait) {
-  const auto max = std::to_string(max_waiters);
-  std::vector<Command> flight;
-  for (const auto& key : wire_keys) flight.push_back(inspection(Names(key), max).by_hash());
-  auto replies = RLOCK_TRY(session().flight(flight, wait));
-  if (replies.front().error_code() == "NOSCRIPT") {
-    // The first brings the script along; those behind it find it cached.
-    flight.front() = inspection(Names(wire_keys.front()), max).in_full();
-    replies = RLOCK_TRY(session().flight(flight, wait));
-  }
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    auto& reply = replies[i];
-    if (!is_elsewhere(reply)) continue;
-    const Names names(wire_keys[i]);
-    reply = RLOCK_TRY(runner_.run(inspection(names, max), wait));
-  }
-  return replies;
-}
-
-Result<std::vector<Inspection>> Protocol::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
-                                                  Wait wait) {
-  std::vector<Inspection> result;
-  result.reserve(wire_keys.size());
-  while (!wire_keys.empty()) {
-    const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
-    wire_keys = wire_keys.subspan(part.size());
-    const auto replies = RLOCK_TRY(inspect_some(part, max_waiters, wait));
-    for (const auto& reply : replies) {
-      auto inspection = RLOCK_TRY(read_inspection(reply));
-      result.push_back(std::move(inspection));
-    }
-  }
-  return result;
-}
-
-Result<std::vector<std::string>> Protocol::list(const std::string& prefix, Wait wait) {
-  // A lock that an rlock holds or waits for has its info key; a foreign one only its own.
-  std::set<std::string> keys;
-  for (const Command& filter :
-       {Command{"MATCH", "rlock:i:*"},
-        prefix.empty() ? Command{"TYPE", "string"} : Command{"MATCH", escaped_for_match(prefix) + "*"}}) {
-    std::string cursor = "0";
-    do {
-      const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
-      const auto replies = RLOCK_TRY(session().flight({&scan, 1}, wait));
-      const auto& reply = replies.front();
-      if (reply.is_error()) return std::unexpected(redis::error_of(reply, session().name()));
-      if (!is_shaped(reply, "ta")) return unexpected_reply();
-      cursor = reply.items[0].text;
-      for (const auto& item : reply.items[1].items) {
-        auto lock = lock_of_side_key(item.text);
-        if (lock.empty() && !is_side_key(item.text)) lock = item.text;
-        if (!lock.empty() && lock.starts_with(prefix)) keys.insert(lock.substr(prefix.size()));
-      }
-    } while (cursor != "0");
-  }
-  keys.erase("");
-  return std::vector<std::string>(keys.begin(), keys.end());
 }
 
 }  // namespace rlock::lock

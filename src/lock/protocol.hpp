@@ -74,23 +74,17 @@ class Protocol {
   /// change at each heartbeat of a waiter.
   base::Result<Pushed> pushed(const Names& names);
 
-  base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
-                                                base::Wait wait);
-  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait);
-
   /// Whether the last script was served by a Cluster that is moving the keys of the lock.
   bool is_moving() const { return runner_.is_moving(); }
 
+  ScriptRunner& runner() { return runner_; }
   redis::Session& session() { return runner_.session(); }
   const redis::Session& session() const { return runner_.session(); }
 
  private:
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
-  base::Result<Inspection> read_inspection(const redis::Reply& reply) const;
-  base::Result<std::vector<redis::Reply>> inspect_some(std::span<const std::string> wire_keys, std::int64_t max_waiters,
-                                                       base::Wait wait);
-  std::unexpected<base::Error> unexpected_reply() const;
+  base::Result<Standing> read_not_ours(const redis::Reply& reply) const;
 
   ScriptRunner runner_;
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none

@@ -40,7 +40,7 @@ Quorum::~Quorum() {
 
 // A call that is under way in another thread has to end before this one goes on: it may have looked up where errno of
 // that thread is.
-Result<Request> Quorum::begin(const Request& request) {
+Request Quorum::begin(const Request& request) {
   const auto thread = std::this_thread::get_id();
   if (std::exchange(thread_, thread) != thread) {
     for (auto& member : members_) member->call.cancel();
@@ -107,6 +107,14 @@ Result<void> Quorum::settle(Wait wait) {
 
 std::size_t Quorum::votes(Instant now) const {
   return count([&](const Member& member) { return member.counts(now); });
+}
+
+std::uint64_t Quorum::largest_fence(Instant now) const {
+  std::uint64_t fence = 0;
+  for (const auto& member : members_) {
+    if (member->counts(now)) fence = std::max(fence, member->fence);
+  }
+  return fence;
 }
 
 // The instant from which q votes count: the lease on the whole ends when the first of these does.

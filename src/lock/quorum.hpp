@@ -57,7 +57,7 @@ class Quorum final : public Backend {
   enum class Stage { idle, acquiring, holding, releasing };
   using Done = std::function<bool()>;
 
-  base::Result<Request> begin(const Request& request);
+  Request begin(const Request& request);
   base::Readiness drive(base::Wait wait);
   base::Result<void> settle(base::Wait wait);
   base::Result<void> fly(base::Wait wait, const Done& done, const Done& may_leave = {});
@@ -77,6 +77,7 @@ class Quorum final : public Backend {
   template <class T>
   base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call);
   std::size_t votes(base::Instant now) const;
+  std::uint64_t largest_fence(base::Instant now) const;
   base::Instant counts_from(base::Instant now) const;
   template <class Is>
   std::size_t count(Is is) const {

@@ -31,29 +31,22 @@ Member* Quorum::gap() {
 // servers from each other. With Queue::yes it queues there.
 Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
   const auto now = BootClock::now();
+  const auto decided = [&] {
+    return count([&](const Member& m) {
+             return m.flight == bid_.flight && (m.said == Member::Said::yes || m.said == Member::Said::held);
+           }) > 0;
+  };
   for (const bool skipped : {false, true}) {
     for (auto& member : members_) {
       if (member->counts(now) || (now < member->skipped_until) != skipped) continue;
       if (!member->acquire(queue, wait.until())) continue;
-      auto decided = [&] {
-        return count([&](const Member& m) {
-                 return m.flight == bid_.flight && (m.said == Member::Said::yes || m.said == Member::Said::held);
-               }) > 0;
-      };
       RLOCK_TRY(
           fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
       if (decided()) return {};
     }
-    // All are slow: wait for the first of them.
-    if (skipped) {
-      RLOCK_TRY(fly(wait, [&] {
-        return count([&](const Member& m) {
-                 return m.flight == bid_.flight && (m.said == Member::Said::yes || m.said == Member::Said::held);
-               }) > 0;
-      }));
-    }
   }
-  return {};
+  // All are slow: wait for the first of them.
+  return fly(wait, decided);
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
@@ -84,10 +77,7 @@ Result<void> Quorum::ask_the_others(Wait wait) {
 // later has one of theirs, and a larger fence.
 Result<bool> Quorum::raise_all(Wait wait) {
   const auto now = BootClock::now();
-  std::uint64_t fence = 0;
-  for (const auto& member : members_) {
-    if (member->counts(now)) fence = std::max(fence, member->fence);
-  }
+  const auto fence = largest_fence(now);
   if (std::exchange(bid_.fence, fence) != fence) {
     for (auto& member : members_) member->is_raised = false;
   }
@@ -162,7 +152,7 @@ Result<void> Quorum::tell_apart() const {
 }
 
 Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait) {
-  const auto own = RLOCK_TRY(begin(request));
+  const auto own = begin(request);
   has_acquired_ = true;
   bool has_looked = false;
   stage_ = Stage::acquiring;

@@ -14,7 +14,7 @@ using base::Result;
 using base::Wait;
 
 Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
-  RLOCK_TRY(begin(request));
+  begin(request);
   const auto start = BootClock::now();
   if (renewing_since_ == Instant{}) renewing_since_ = start;
   // Who holds the lock may win other votes, too. Who does not, or does not know it, since another process acquired the
@@ -56,11 +56,7 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
   if (renewed() < quorum_) return unavailable();
   tell_of_absent();
   renewing_since_ = {};
-  if (bid_.fence == 0) {
-    for (const auto& member : members_) {
-      if (member->counts(now)) bid_.fence = std::max(bid_.fence, member->fence);
-    }
-  }
+  if (bid_.fence == 0) bid_.fence = largest_fence(now);
   // What was won late has to know the fence too; nobody waits for it.
   for (auto& member : members_) {
     if (member->counts(now) && member->fence != bid_.fence && !member->is_raised) member->raise(now + timeout_);
@@ -69,7 +65,7 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
 }
 
 Result<Standing> Quorum::check(const Request& request, Wait wait) {
-  RLOCK_TRY(begin(request));
+  begin(request);
   using Holder = Standing::Holder;
   for (auto& member : members_) {
     member->standing.reset();
@@ -106,7 +102,7 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
 
 // To all at once, and nobody waits for a server that stands still.
 Result<Released> Quorum::release(const Request& request, Force force, Wait wait) {
-  RLOCK_TRY(begin(request));
+  begin(request);
   const bool was_holding = votes(BootClock::now()) >= quorum_;
   const bool is_again = std::exchange(stage_, Stage::releasing) == Stage::releasing;
   const auto start = BootClock::now();

@@ -54,7 +54,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   auto& session = protocol_.session();
   wait = session.bounded(wait);
   names_ = request.names;
-  if (request.ticket != 0) ticket_ = ticket_ == 0 ? request.ticket : std::min(ticket_, request.ticket);
+  queued_at(request.ticket);
   const auto before = session.sent_at();
   auto answer =
       queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
@@ -103,19 +103,14 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
 
 Result<Acquired> SingleServer::to_acquired(Answer answer) {
   if (const auto* grant = std::get_if<Grant>(&answer)) {
-    // From here on this server keeps our lock: another server in its place would not know it.
-    protocol_.session().pin();
-    renewed_ = Standing{Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id};
-    renewed_on_ = protocol_.session().connection();
-    renewed_at_ = protocol_.session().peer();
+    held({Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id});
     unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
   if (auto* not_held = std::get_if<NotHeld>(&answer)) {
     busy_ = std::move(not_held->busy);
     const bool queues = not_held->ticket != 0;
-    // The earliest ticket ever seen: a late request of ours may have queued us again.
-    if (queues) ticket_ = ticket_ == 0 ? not_held->ticket : std::min(ticket_, not_held->ticket);
+    queued_at(not_held->ticket);
     is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
     may_hold_ = queues || unanswered_;
     busy_.look_at = next_look();
@@ -123,6 +118,20 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     return busy_;
   }
   return base::fail(ErrorCode::internal, "the token was released before");
+}
+
+// The earliest ticket ever seen counts: a late request of ours may have queued us again. 0: none.
+void SingleServer::queued_at(std::int64_t ticket) {
+  if (ticket != 0) ticket_ = ticket_ == 0 ? ticket : std::min(ticket_, ticket);
+}
+
+// From here on this server keeps our lock: another server in its place would not know it.
+void SingleServer::held(Standing standing) {
+  auto& session = protocol_.session();
+  session.pin();
+  renewed_ = std::move(standing);
+  renewed_on_ = session.connection();
+  renewed_at_ = session.peer();
 }
 
 Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
@@ -138,11 +147,16 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     watch_broke_ = is_unanswered(standing, before);
   }
   if (standing && standing->holder == Standing::Holder::nobody && renewed_) standing = reclaim(request, wait);
+  // It was the restart that broke the try before, not the question: ask again.
+  const bool was_restarted = standing && renewed_ && !renewed_->run_id.empty() && standing->run_id != renewed_->run_id;
+  if (was_restarted && watch == Watch::yes && watches_on_ != session.connection()) {
+    if (auto again = protocol_.watch_and_renew(request, wait)) {
+      standing = std::move(again);
+      watches_on_ = session.connection();
+    }
+  }
   if (standing && standing->holder == Standing::Holder::us) {
-    session.pin();
-    renewed_ = *standing;
-    renewed_on_ = session.connection();
-    renewed_at_ = session.peer();
+    held(*standing);
     // The lease counts from here only where a failover would keep it: a replica that has not heard of the renewal lets
     // it end sooner.
     RLOCK_TRY(replicate(request, wait));

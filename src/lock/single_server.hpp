@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lock/protocol.hpp"
+#include "lock/survey.hpp"
 #include "redis/advice.hpp"
 
 namespace rlock::lock {
@@ -25,10 +26,10 @@ class SingleServer : public Voter {
   base::Result<Event> drain() override;
   base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                 base::Wait wait) override {
-    return protocol_.inspect(wire_keys, max_waiters, wait);
+    return lock::inspect(protocol_.runner(), wire_keys, max_waiters, wait);
   }
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override {
-    return protocol_.list(prefix, wait);
+    return lock::list(protocol_.session(), prefix, wait);
   }
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override {
     return redis::advice(protocol_.session(), wait);
@@ -43,6 +44,8 @@ class SingleServer : public Voter {
   base::Result<Standing> reclaim(const Request& request, base::Wait wait);
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
   base::Result<Acquired> to_acquired(Answer answer);
+  void queued_at(std::int64_t ticket);
+  void held(Standing standing);
   base::Instant next_look() const;
   base::Duration rank_share(base::Duration each) const;
 

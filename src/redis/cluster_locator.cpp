@@ -42,7 +42,7 @@ Result<ClusterMap> ask(const Address& address, const Greeting& greeting, Wait wa
   }
   if (reply.is_error()) return std::unexpected(error_of(reply, node.name()));
   auto map = ClusterMap::read(reply, address.endpoints.front());
-  if (!map) return fail(ErrorCode::internal, node.name() + " gave a reply that rlock does not understand");
+  if (!map) return not_understood(node.name());
   return std::move(*map);
 }
 
@@ -51,10 +51,9 @@ Result<ClusterMap> ask_one_of(std::vector<Endpoint>& nodes, const Address& addre
                               Wait wait) {
   Result<ClusterMap> map = fail(ErrorCode::unreachable, "no node");
   for (std::size_t left = nodes.size(); left > 0 && !wait.is_over(); --left) {
-    const auto now = BootClock::now();
     // One share is for the node that is found.
-    const auto share = (wait.until() - now) / static_cast<long>(std::min(left, max_silent) + 1);
-    map = ask(address_of(address, nodes.front()), greeting, wait.at_most(now + share));
+    const auto shares = static_cast<long>(std::min(left, max_silent) + 1);
+    map = ask(address_of(address, nodes.front()), greeting, wait.share(shares));
     if (map || !base::may_pass(map.error())) return map;
     base::log_debug(map.error().message + "; asking another node");
     std::ranges::rotate(nodes, nodes.begin() + 1);

@@ -39,15 +39,18 @@ std::optional<ClusterMap> ClusterMap::read(const Reply& reply, const Endpoint& a
   return map;
 }
 
-std::optional<Endpoint> ClusterMap::master_of(std::uint16_t slot) const {
+const ClusterMap::Range* ClusterMap::range_of(std::uint16_t slot) const {
   const auto range = std::ranges::find_if(ranges, [&](const Range& r) { return r.first <= slot && slot <= r.last; });
-  if (range == ranges.end() || range->nodes.empty()) return std::nullopt;
+  return range == ranges.end() ? nullptr : &*range;
+}
+
+std::optional<Endpoint> ClusterMap::master_of(std::uint16_t slot) const {
+  const auto* range = range_of(slot);
+  if (range == nullptr || range->nodes.empty()) return std::nullopt;
   return range->nodes.front();
 }
 
-bool ClusterMap::is_served(std::uint16_t slot) const {
-  return std::ranges::any_of(ranges, [&](const Range& r) { return r.first <= slot && slot <= r.last; });
-}
+bool ClusterMap::is_served(std::uint16_t slot) const { return range_of(slot) != nullptr; }
 
 std::optional<Endpoint> place_of(std::string_view text, const Endpoint& said_by) {
   const auto colon = text.rfind(':');  // the host may be an IPv6 address

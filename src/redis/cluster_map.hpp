@@ -26,6 +26,9 @@ struct ClusterMap {
   std::optional<Endpoint> master_of(std::uint16_t slot) const;
   /// Whether a node serves the slot, though it may not have said where it is.
   bool is_served(std::uint16_t slot) const;
+
+ private:
+  const Range* range_of(std::uint16_t slot) const;
 };
 
 /// HOST:PORT as a redirection says it: the host is that of `said_by` where it is empty. nullopt: not a place.

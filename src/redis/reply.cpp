@@ -160,6 +160,10 @@ base::Error error_of(const Reply& reply, std::string_view server) {
            is_error_code(code) ? code : "no code")};
 }
 
+std::unexpected<base::Error> not_understood(std::string_view server) {
+  return base::fail(ErrorCode::internal, std::string(server) + " gave a reply that rlock does not understand");
+}
+
 base::Error error_without_password(const Reply& reply, std::string_view server) {
   if (reply.error_code() != "WRONGPASS") return error_of(reply, server);
   return {ErrorCode::refused, said(server, find_row("NOAUTH")->advice, "WRONGPASS")};

@@ -29,4 +29,7 @@ base::Error error_of(const Reply& reply, std::string_view server);
 /// The same of the reply to AUTH with an empty password, sent for a user whose password nobody gave.
 base::Error error_without_password(const Reply& reply, std::string_view server);
 
+/// The failure (internal) of a reply that has not the shape that its command promises.
+std::unexpected<base::Error> not_understood(std::string_view server);
+
 }  // namespace rlock::redis

@@ -18,8 +18,7 @@ base::Result<Addresses> resolve(const Endpoint& endpoint, base::Wait wait) {
 
   // A silent DNS server leaves time for the others that may know a name.
   const bool has_more = knows_more_than_dns();
-  const auto now = base::BootClock::now();
-  auto found = ask_dns(endpoint.host, endpoint.port, has_more ? wait.at_most(now + (wait.until() - now) / 2) : wait);
+  auto found = ask_dns(endpoint.host, endpoint.port, has_more ? wait.share(2) : wait);
   if (found || !has_more || found.error().code == base::ErrorCode::interrupted) return found;
   return ask_getent(endpoint.host, endpoint.port, wait);
 }

@@ -47,11 +47,6 @@ std::optional<Endpoint> endpoint_of(const std::string& host, const std::string& 
   return Endpoint{host, *number};
 }
 
-Wait share(Wait wait, int parts) {
-  const auto now = BootClock::now();
-  return wait.at_most(now + (wait.until() - now) / parts);
-}
-
 // The reply to SENTINEL MASTER: names and values by turns.
 std::map<std::string, std::string> fields_of(const Reply& reply) {
   std::map<std::string, std::string> fields;
@@ -110,10 +105,8 @@ Result<SentinelLocator::Master> SentinelLocator::ask_sentinels(Wait wait) {
   std::string silent;
   for (const auto limit : {first_try, second_try}) {
     for (auto left = static_cast<long>(sentinels_.size()); left > 0; --left) {
-      const auto now = BootClock::now();
       // One share is for the master.
-      const auto share = (wait.until() - now) / (left + 1);
-      auto master = ask(sentinels_.front(), wait.at_most(now + std::min<std::chrono::nanoseconds>(share, limit)));
+      auto master = ask(sentinels_.front(), wait.share(left + 1).at_most(BootClock::now() + limit));
       if (master || master.error().code == ErrorCode::interrupted) return master;
       base::log_debug(master.error().message);
       if (base::may_pass(master.error())) {
@@ -168,7 +161,7 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
   }
   if (named.is_error()) return std::unexpected(error_of(named, who));
   const auto master = named.items.size() == 2 ? endpoint_of(named.items[0].text, named.items[1].text) : std::nullopt;
-  if (!master) return fail(ErrorCode::internal, who + " gave a reply that rlock does not understand");
+  if (!master) return not_understood(who);
   // Denied, it costs the news of a failover: the old master is then left when it breaks or says READONLY.
   if (!replies[2].is_error()) {
     watch_ = std::move(sentinel);
@@ -199,7 +192,7 @@ std::string SentinelLocator::known(const Endpoint& sentinel, Wait wait) const {
 void SentinelLocator::keep_watch(Wait wait) {
   if (has_news()) return;
   if (watch_ && BootClock::now() >= watch_heard_ + watch_silence) {
-    if (const auto heard = probe_watch(share(wait, 8).at_most(BootClock::now() + first_try)); !heard) {
+    if (const auto heard = probe_watch(wait.share(8).at_most(BootClock::now() + first_try)); !heard) {
       base::log_debug(heard.error().message);
       watch_.reset();
       std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
@@ -208,7 +201,7 @@ void SentinelLocator::keep_watch(Wait wait) {
   const auto now = BootClock::now();
   if (watch_ || has_moved_ || !master_ || now < watch_again_) return;
   watch_again_ = now + watch_pause;
-  const auto master = ask_sentinels(share(wait, 4));
+  const auto master = ask_sentinels(wait.share(4));
   has_moved_ = master && master->endpoint != master_->endpoint;
 }
 

@@ -35,8 +35,10 @@ class NewsPoller final : public base::Poller {
 
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override {
     while (!locator_.has_news()) {
+      const auto watched = locator_.watch_fds();
+      if (watched.empty()) return inner_.wait(fds, until);
       std::vector<pollfd> all(fds.begin(), fds.end());
-      for (const int fd : locator_.watch_fds()) all.push_back({fd, POLLIN, 0});
+      for (const int fd : watched) all.push_back({fd, POLLIN, 0});
       const auto readiness = inner_.wait(all, until);
       std::copy_n(all.begin(), fds.size(), fds.begin());
       const bool is_asked_for = std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; });

@@ -98,9 +98,7 @@ std::optional<SocketAddress> numeric_address(const std::string& text, std::uint1
 base::Result<base::Fd> connect(std::span<const SocketAddress> addresses, const std::string& name, Wait wait) {
   base::Result<base::Fd> fd = fail(ErrorCode::unreachable, name + " has no address");
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const auto now = base::BootClock::now();
-    const auto share = (wait.until() - now) / static_cast<long>(addresses.size() - i);
-    fd = connect_one(addresses[i], name, wait.at_most(now + share));
+    fd = connect_one(addresses[i], name, wait.share(static_cast<long>(addresses.size() - i)));
     if (fd || fd.error().code == ErrorCode::interrupted) break;
   }
   return fd;

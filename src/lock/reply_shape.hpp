@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "redis/reply.hpp"
+
+namespace rlock::lock {
+
+/// What the replies of the scripts are held against. A reply of another shape than its script promises is not used.
+
+/// Whether a reply is an array of exactly these items: i integer, t text, a array.
+inline bool is_shaped(const redis::Reply& reply, std::string_view shape) {
+  using Kind = redis::Reply::Kind;
+  const auto letter = [](const redis::Reply& item) {
+    switch (item.kind) {
+      case Kind::integer:
+        return 'i';
+      case Kind::text:
+        return 't';
+      case Kind::array:
+        return 'a';
+      default:
+        return '?';
+    }
+  };
+  return reply.kind == Kind::array && std::ranges::equal(reply.items, shape, {}, letter);
+}
+
+/// The first integer of a reply that is of this shape.
+inline std::optional<std::int64_t> first_of(const redis::Reply& reply, std::string_view shape) {
+  return is_shaped(reply, shape) ? std::optional(reply.items[0].integer) : std::nullopt;
+}
+
+/// What PTTL has answered; nullopt: no key, or one without an end.
+inline std::optional<base::Duration> ttl_of(std::int64_t pttl) {
+  return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
+}
+
+}  // namespace rlock::lock

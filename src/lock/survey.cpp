@@ -1,0 +1,122 @@
+#include "lock/survey.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/number.hpp"
+#include "lock/reply_shape.hpp"
+
+namespace rlock::lock {
+
+using base::Result;
+using base::Wait;
+using redis::Command;
+using redis::Reply;
+
+namespace {
+
+// Locks in one flight of inspect: some 200 kB of requests, which a server answers within milliseconds.
+constexpr std::size_t max_flight = 500;
+
+ScriptCall inspection(const Names& names, const std::string& max_waiters) {
+  static const std::string no_token;
+  return {inspect_script, names, no_token, {max_waiters}};
+}
+
+std::string escaped_for_match(std::string_view prefix) {
+  std::string result;
+  for (const char c : prefix) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+Result<Inspection> read_inspection(const Reply& reply, const std::string& server) {
+  if (reply.is_error()) return std::unexpected(redis::error_of(reply, server));
+  if (!is_shaped(reply, "ttiiia")) return redis::not_understood(server);
+  const auto& items = reply.items;
+  Inspection result;
+  if (items[0].text == "held") {
+    result.state = Inspection::State::held;
+  } else if (items[0].text == "foreign") {
+    result.state = Inspection::State::foreign;
+  } else if (items[0].text != "free") {
+    return redis::not_understood(server);
+  }
+  result.holder = Record::decode(items[1].text);
+  result.ttl_left = ttl_of(items[2].integer);
+  result.now_us = items[3].integer;
+  result.waiting = items[4].integer;
+  const auto& waiters = items[5].items;
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
+    const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);
+    result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
+  }
+  return result;
+}
+
+Result<std::vector<Reply>> inspect_some(ScriptRunner& server, std::span<const std::string> wire_keys,
+                                        std::int64_t max_waiters, Wait wait) {
+  const auto max = std::to_string(max_waiters);
+  std::vector<Command> flight;
+  for (const auto& key : wire_keys) flight.push_back(inspection(Names(key), max).by_hash());
+  auto replies = RLOCK_TRY(server.session().flight(flight, wait));
+  if (replies.front().error_code() == "NOSCRIPT") {
+    // The first brings the script along; those behind it find it cached.
+    flight.front() = inspection(Names(wire_keys.front()), max).in_full();
+    replies = RLOCK_TRY(server.session().flight(flight, wait));
+  }
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    auto& reply = replies[i];
+    if (!is_elsewhere(reply)) continue;
+    const Names names(wire_keys[i]);
+    reply = RLOCK_TRY(server.run(inspection(names, max), wait));
+  }
+  return replies;
+}
+
+}  // namespace
+
+Result<std::vector<Inspection>> inspect(ScriptRunner& server, std::span<const std::string> wire_keys,
+                                        std::int64_t max_waiters, Wait wait) {
+  std::vector<Inspection> result;
+  result.reserve(wire_keys.size());
+  while (!wire_keys.empty()) {
+    const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
+    wire_keys = wire_keys.subspan(part.size());
+    const auto replies = RLOCK_TRY(inspect_some(server, part, max_waiters, wait));
+    for (const auto& reply : replies) {
+      auto inspection = RLOCK_TRY(read_inspection(reply, server.session().name()));
+      result.push_back(std::move(inspection));
+    }
+  }
+  return result;
+}
+
+Result<std::vector<std::string>> list(redis::Session& server, const std::string& prefix, Wait wait) {
+  // A lock that an rlock holds or waits for has its info key; a foreign one only its own.
+  std::set<std::string> keys;
+  for (const Command& filter :
+       {Command{"MATCH", "rlock:i:*"},
+        prefix.empty() ? Command{"TYPE", "string"} : Command{"MATCH", escaped_for_match(prefix) + "*"}}) {
+    std::string cursor = "0";
+    do {
+      const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
+      const auto replies = RLOCK_TRY(server.flight({&scan, 1}, wait));
+      const auto& reply = replies.front();
+      if (reply.is_error()) return std::unexpected(redis::error_of(reply, server.name()));
+      if (!is_shaped(reply, "ta")) return redis::not_understood(server.name());
+      cursor = reply.items[0].text;
+      for (const auto& item : reply.items[1].items) {
+        auto lock = lock_of_side_key(item.text);
+        if (lock.empty() && !is_side_key(item.text)) lock = item.text;
+        if (!lock.empty() && lock.starts_with(prefix)) keys.insert(lock.substr(prefix.size()));
+      }
+    } while (cursor != "0");
+  }
+  keys.erase("");
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+}  // namespace rlock::lock
