@@ -5,7 +5,7 @@
 namespace rlock::lock {
 
 /// A server-side script: one atomic step of the protocol in one round trip. Its file in scripts/ says
-/// what it takes and returns; the build puts common.lua in front of each and writes scripts.cpp.
+/// what it takes and returns; the build puts plain.lua and common.lua in front of each and writes scripts.cpp.
 struct Script {
   std::string_view text;
   std::string_view sha1;

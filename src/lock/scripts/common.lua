@@ -1,7 +1,6 @@
--- Shared by every script: the build puts this file in front of each of the others.
+-- Shared by every script: the build puts this file in front of each of the others, behind plain.lua, which has what the
+-- key of the lock is: KEYS[1].
 --
--- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another
---                type, belongs to a foreign library and is never changed, except by a forced release.
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
 -- KEYS[3] info   HASH: token -> record "VERSION WAKE SEEN SINCE FENCE WHO"
 --                  VERSION  1. Another release of rlock may write another version. Its records are not read, and its
@@ -36,7 +35,7 @@
 local moving = not KEYS[2] and ARGV[#ARGV]
 local split = moving == 'split'
 local function name(i) return KEYS[i] or ARGV[#ARGV - 6 + i] end
-local lock, queue, info, fences, tombstone = KEYS[1], name(2), name(3), name(4), name(5)
+local queue, info, fences, tombstone = name(2), name(3), name(4), name(5)
 
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
@@ -53,9 +52,6 @@ local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
 local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
-local MAX_TOKEN = 512          -- bytes; a longer value is not a token
-
-local FOREIGN = {}             -- stands for a holder whose value is not a token
 
 -- Server microseconds, one instant for the whole script; asked for when needed.
 local asked_time
@@ -77,16 +73,6 @@ local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
 local function is_lost(key) return split and not is_here(key) end
 
 local function integer(number) return string.format('%.0f', number) end
-
--- The holder's token, FOREIGN, or false when the lock is free.
-local function holder_of_lock()
-  local value = redis.pcall('GETRANGE', lock, 0, MAX_TOKEN)
-  if type(value) == 'table' then
-    if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
-    return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, with the server's own error
-  end
-  return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
-end
 
 -- Lets a side key live for at least ms more; never shortens its ttl.
 local function keep(key, ms)
@@ -231,7 +217,7 @@ end
 local function grant(token, ms, wake, who, dead)
   if dead then redis.call('HLEN', info) end  -- fails on a key of another type, while nothing is written
   local fence = next_fence()
-  redis.call('SET', lock, token, 'PX', ms)
+  write_lock(token, ms)
   if dead then
     remove_dead(dead)
     redis.call('ZREM', queue, token)

@@ -41,7 +41,7 @@ if not holder then
   if split then return UNSTABLE end
   if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return {-1} end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
-  redis.call('SET', lock, token, 'PX', ttl)
+  write_lock(token, ttl)
   keep_fence(tonumber(fence), FENCE_MS)
   redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who))
 end

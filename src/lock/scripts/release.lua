@@ -16,24 +16,15 @@
 
 local token, tombstone_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 
--- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
-local function is_redisson()
-  local fields = redis.pcall('HLEN', lock)
-  if type(fields) == 'table' or fields > 1000 then return false end
-  for _, field in ipairs(redis.call('HKEYS', lock)) do
-    if field ~= 'mode' and not string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return false end
-  end
-  return true
-end
-
 local holder = holder_of_lock()
-if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
+if force and not is_lock(holder) then return {-2, ''} end
 local mine = holder and (force or holder == token)
 local owner = force and holder or token
 local record = force and mine and owner ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, owner)
 
-if mine then redis.call('DEL', lock) end
+if mine then delete_lock() end
 if split then
+  if mine then tell_libraries() end
   -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
   redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
   if not mine then redis.pcall('ZREM', queue, token) end
@@ -58,5 +49,9 @@ elseif owner ~= FOREIGN then
 end
 -- A lock that was free before may be kept for another. Where INFO is denied, nobody is given it here.
 local is_ours_to_hand = mine and ARGV[5] ~= '1'
-if first and (is_ours_to_hand or kept_for(ARGV[4]) == 0) then hand_off(first, dead) end
+if first and (is_ours_to_hand or kept_for(ARGV[4]) == 0) then
+  hand_off(first, dead)
+elseif mine then
+  tell_libraries()
+end
 return {mine and 1 or holder and 0 or -1, record or ''}

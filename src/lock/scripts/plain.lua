@@ -1,0 +1,43 @@
+-- What the key of the lock is on the server: a plain string, as the libraries have it that do SET NX PX and compare and
+-- delete. The build puts this file in front of common.lua; what else touches the key there, its ttl, is the same for a
+-- key of any type.
+--
+-- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another
+--                type, belongs to a foreign library and is never changed, except by a forced release.
+
+local lock = KEYS[1]
+
+local MAX_TOKEN = 512          -- bytes; a longer value is not a token
+local FOREIGN = {}             -- stands for a holder whose value is not a token
+
+-- The holder's token, FOREIGN, or false when the lock is free.
+local function holder_of_lock()
+  local value = redis.pcall('GETRANGE', lock, 0, MAX_TOKEN)
+  if type(value) == 'table' then
+    if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
+    return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, with the server's own error
+  end
+  return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
+end
+
+-- Makes token the holder of a free lock for ms. A server out of memory refuses it.
+local function write_lock(token, ms) redis.call('SET', lock, token, 'PX', ms) end
+
+local function delete_lock() redis.call('DEL', lock) end
+
+-- The lock is free, and no rlock was given it: tells those who wait for it with a library that sleeps until it is told.
+-- Nothing that is denied here may stop the release.
+local function tell_libraries() end
+
+-- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
+local function is_redisson()
+  local fields = redis.pcall('HLEN', lock)
+  if type(fields) == 'table' or fields > 1000 then return false end
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    if field ~= 'mode' and not string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return false end
+  end
+  return true
+end
+
+-- Whether what holder_of_lock() has found can be a lock, which a forced release may delete.
+local function is_lock(holder) return holder ~= FOREIGN or is_redisson() end
