@@ -1,0 +1,106 @@
+-- The queue of a lock, shared by every script as common.lua is: who is alive in it, and how the first gets the lock.
+
+-- Deletes records of dead holders and of lapsed claims when there are many.
+local function sweep()
+  if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
+  for _, token in ipairs(redis.call('HKEYS', info)) do
+    if token ~= '@' and not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
+  end
+end
+
+local function channel_of(token)
+  return 'rlock:w:' .. string.sub(queue, 9) .. ':' .. token
+end
+
+local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
+
+-- wake: nil where the record is of another version.
+local function publish(channel, wake, message)
+  if not wake then redis.pcall('SPUBLISH', channel, message) end
+  return redis.pcall(wake == 'c' and 'SPUBLISH' or 'PUBLISH', channel, message)
+end
+
+-- Tells those who have come to be among the first because `gone` ahead of them have left the queue.
+local function tell_watchers(gone)
+  local from = math.max(WATCHERS - gone, 0)
+  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do
+    publish(channel_of(token), record_of(token), 'h ' .. WATCH_MS + (from + i - 1) * WATCH_STEP_MS)
+  end
+end
+
+-- Since when silence counts. Some waiter sends a heartbeat every few seconds. If none was heard for longer, or the last
+-- one lies in the future, the clock has stepped or the server stood still, and no waiter counts as silent.
+local function silence_counts_from()
+  local heard, from = string.match(redis.call('HGET', info, '@') or '', '^(%d+) (%d+)$')
+  if not heard then return 0 end
+  heard = tonumber(heard)
+  if heard > now() or now() - heard > GAP_US then return now() end
+  return tonumber(from)
+end
+
+local function silent(seen, limit)
+  return now() - seen >= limit and now() - silence_counts_from() >= limit
+end
+
+-- NUMSUB, not the count that PUBLISH returns: that one includes pattern subscribers.
+local function alive(token, wake, seen)
+  if wake == 'p' then return not silent(seen, SILENT_POLL_US) end
+  if not moving then
+    local channel = channel_of(token)
+    local reply = redis.pcall('PUBSUB', wake == 'c' and 'SHARDNUMSUB' or 'NUMSUB', channel)
+    local is_alone = not reply.err and reply[2] == 0
+    if is_alone and not wake then is_alone = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] ~= 1 end
+    if is_alone then return false end
+  end
+  return not seen or not silent(seen, SILENT_US)
+end
+
+-- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling. Writes
+-- nothing: a script that grants must begin with a write that a full server refuses. A delete is not refused, and after
+-- it the server would accept the other writes.
+local function first_waiter(self)
+  local dead = {}
+  while true do
+    local token = redis.call('ZRANGE', queue, #dead, #dead)[1]
+    if not token or token == self then return token or false, dead end
+    local wake, seen = record_of(token)
+    if alive(token, wake, seen) then return token, dead end
+    dead[#dead + 1] = token
+  end
+end
+
+local function remove_dead(dead)
+  for _, token in ipairs(dead) do
+    redis.call('ZREM', queue, token)
+    redis.call('HDEL', info, token)
+  end
+end
+
+-- Makes token the holder of a free lock for ms, and takes it out of the queue, with the `dead` that stood before it; no
+-- dead: there is no queue. Returns its fence. The first write is one that a server out of memory refuses.
+local function grant(token, ms, wake, who, dead)
+  if dead then redis.call('HLEN', info) end  -- fails on a key of another type, while nothing is written
+  local fence = next_fence()
+  write_lock(token, ms)
+  if dead then
+    remove_dead(dead)
+    redis.call('ZREM', queue, token)
+    tell_watchers(#dead + 1)
+    sweep()
+  else
+    redis.call('DEL', info)  -- nobody waits: what is left there belongs to dead clients
+  end
+  redis.call('HSET', info, token, pack(wake, now(), fence, who))
+  keep(info, ms + QUEUE_MS)
+  return fence
+end
+
+-- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever happens to the message. If
+-- ACLs deny the publish, a watching subscriber sees the change, and another one finds it with its next heartbeat; a
+-- poller looks within the claim lease.
+local function hand_off(token, dead)
+  local wake, _, _, _, who = record_of(token)
+  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', dead)
+  local said = publish(channel_of(token), wake, 'g')
+  if type(said) == 'table' and wake ~= 'p' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
+end
