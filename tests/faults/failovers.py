@@ -10,6 +10,7 @@ can, each time with a worker.py that holds it for a random time. A failover is
     kill      SIGKILL of the master, which comes back empty when another has its place
     command   SENTINEL FAILOVER: the old master still takes writes until the Sentinels tell it, 10 s later
     freeze    SIGSTOP of the master, until another has its place, and for up to a second more
+    partition the same, but the master runs on, cut off in a network namespace of its own; only as root
 
 Afterwards, all contend for up to two seconds beside the old master, before it is made a replica. checker.py then says which
 commands overlapped. What rlock ended with is counted too:
@@ -34,6 +35,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import contenders as crowd  # noqa: E402
+import namespaces  # noqa: E402
 from checker import check  # noqa: E402
 from topologies import Sentinel, until  # noqa: E402
 
@@ -66,7 +68,15 @@ def freeze(field, chance):
     before.resume()
 
 
-KINDS = {"kill": kill, "command": command, "freeze": freeze}
+def partition(field, chance):
+    before = field.master()
+    before.cut()
+    new_master(field, before)
+    time.sleep(chance.uniform(0, 1))
+    before.mend()
+
+
+KINDS = {"kill": kill, "command": command, "freeze": freeze, "partition": partition}
 
 
 def contend(field, directory, options):
@@ -86,6 +96,8 @@ def contend(field, directory, options):
                 kind = "none in time"
                 for server in field.servers:
                     server.start() if server.process.poll() is not None else server.resume()
+                    if server.space:
+                        server.mend()
             time.sleep(chance.uniform(0, 2))
             field.rejoin()
             met[kind] += 1
@@ -100,7 +112,8 @@ def main():
     parser.add_argument("--contenders", type=int, default=8)
     parser.add_argument("--ttl", type=int, default=3000, help="ms")
     parser.add_argument("--pause", type=float, default=1.5, help="at most so many seconds between two failovers")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", default=",".join(kind for kind in KINDS
+                                                    if kind != "partition" or namespaces.is_possible()))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--allow-overlaps", action="store_true")
     parser.add_argument("--keep", help="where to leave what was found")
@@ -110,7 +123,10 @@ def main():
     directory = root + "/work"
     os.makedirs(directory, exist_ok=True)
     began = time.monotonic()
-    with Sentinel(root + "/field", down_after_ms=500, failover_timeout_ms=2000) as field:
+    isolated = "partition" in options.kinds
+    if isolated:
+        namespaces.isolate()
+    with Sentinel(root + "/field", isolated=isolated, down_after_ms=500, failover_timeout_ms=2000) as field:
         contenders, met = contend(field, directory, options)
     with open(directory + "/log") as log:
         violations, summary = check(log, directory + "/beats")

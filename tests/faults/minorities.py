@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Contenders for one lock on five servers, of which up to two are in trouble at any time.
 
-    minorities.py [--seconds 30] [--contenders 8] [--ttl 3] [--seed N] [--keep DIR] [--kinds kill,stop,cut]
+    minorities.py [--seconds 30] [--contenders 8] [--ttl 3] [--seed N] [--keep DIR]
+                  [--kinds kill,stop,cut,partition]
 
-No server persists anything. Killed ones come back empty, and do not vote for a ttl and a second; stopped ones go on after up
-to twice the ttl; connections are cut in any number. Contenders run commands of 5 ms to one and a half ttl under the lock, one
-after the other. checker.py judges the intervals: no two commands overlap, each has a larger fence than those before it, none
-is stopped, and no rlock fails. With --majority up to all five are in trouble: commands may be stopped then, and rlock may
-fail, but nothing may overlap. (Fences may then fall back behind those of servers whose clocks are all that is left, and do
-not, since all clocks are one.) Ends with one line of counts, and "N wrong"; status 1 where anything was.
+No server persists anything. Killed ones come back empty, and do not vote for a ttl and a second; stopped ones, and those
+that a partition of the network cuts off (only as root), go on after up to twice the ttl; connections are cut in any number.
+Contenders run commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no
+two commands overlap, each has a larger fence than those before it, none is stopped, and no rlock fails. With --majority up to
+all five are in trouble: commands may be stopped then, and rlock may fail, but nothing may overlap. (Fences may then fall back
+behind those of servers whose clocks are all that is left, and do not, since all clocks are one.) Ends with one line of
+counts, and "N wrong"; status 1 where anything was.
 """
 
 import argparse
@@ -23,6 +25,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import contenders as crowd  # noqa: E402
+import namespaces  # noqa: E402
 from topologies import Redlock  # noqa: E402
 
 KEY = "minorities"
@@ -68,8 +71,9 @@ class Trouble:
             self.until[server] = now + away + self.options.ttl + 2.5
         else:
             asleep = self.chance.uniform(0.05, 2 * self.options.ttl)
-            server.stop()
-            self.pending.append((now + asleep, server.resume))
+            begin, end = (server.stop, server.resume) if kind == "stop" else (server.cut, server.mend)
+            begin()
+            self.pending.append((now + asleep, end))
             self.until[server] = now + asleep + 0.5
 
     def is_well(self, server, now):
@@ -116,17 +120,22 @@ def main():
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--contenders", type=int, default=8)
     parser.add_argument("--ttl", type=int, default=3)
-    parser.add_argument("--kinds", default="kill,stop,cut")
+    parser.add_argument("--kinds", default="kill,stop,cut" + (",partition" if namespaces.is_possible() else ""))
     parser.add_argument("--majority", action="store_true")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--keep", help="work there, and leave it")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
+    isolated = "partition" in options.kinds
+    if not isolated:
+        print("no partition of the network")
+    if isolated:
+        namespaces.isolate()
     chance = random.Random(options.seed)
     directory = options.keep or tempfile.mkdtemp(prefix="minorities.")
     os.makedirs(directory, exist_ok=True)
     contenders = []
-    with Redlock(directory + "/servers") as field:
+    with Redlock(directory + "/servers", isolated=isolated) as field:
         trouble = Trouble(field.servers, options, chance, directory + "/log")
         try:
             time.sleep(options.ttl + 2)  # until all are old enough to vote

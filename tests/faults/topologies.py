@@ -15,7 +15,8 @@ a TERM. Each line that comes there is Python, of which `field` is the topology; 
 
 `proxied=True` puts a proxy.py before each server. The address of the proxy is the one that Sentinel, the Cluster and the
 replicas know, so all but the Cluster's bus goes through it; `server.proxy.control(line)` spoils it, and `server.redis`
-passes it by. Each server has a Unix socket in its directory too, by which it is asked here.
+passes it by. `isolated=True` puts each server into a network namespace, and a server has cut() and mend(): the process has
+to have called namespaces.isolate() before. Each server has a Unix socket in its directory too, by which it is asked here.
 """
 
 import contextlib
@@ -31,6 +32,8 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+from namespaces import Namespace  # noqa: E402
 from resp import Redis, ServerError  # noqa: E402
 
 MASTER = "mymaster"  # as the Sentinels call it
@@ -67,8 +70,10 @@ class Server:
     # Something to load, so that a restart can take its time.
     FILLER = 200
 
-    def __init__(self, directory, *options, port=0, aof=False, password=None, database=0, proxied=False):
+    def __init__(self, directory, *options, port=0, aof=False, password=None, database=0, proxied=False, isolated=False):
         self.directory, self.aof, self.password, self.database = directory, aof, password, database
+        self.space = Namespace() if isolated else None
+        self.host = self.space.host if isolated else "127.0.0.1"
         os.makedirs(directory, exist_ok=True)
         self.path, self.port = directory + "/redis", port
         self.process = None
@@ -86,7 +91,7 @@ class Server:
     @property
     def address(self):
         """HOST:PORT, as others are told."""
-        return f"127.0.0.1:{self.proxy.port if self.proxy else self.port}"
+        return f"{self.host}:{self.proxy.port if self.proxy else self.port}"
 
     @property
     def url(self):
@@ -96,7 +101,8 @@ class Server:
         return f"unix://{self.proxy.path if self.proxy else self.path}" + (f"?db={self.database}" if self.database else "")
 
     def words(self):
-        words = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
+        words = [*(self.space.enter if self.space else []), "redis-server", "--port", str(self.port), "--bind", self.host,
+                 "--protected-mode", "no", "--unixsocket", self.path, "--save", "",
                  "--dir", self.directory, "--appendonly", "yes" if self.aof else "no", "--appendfsync", "always",
                  "--lua-time-limit", "20", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"]
         words += ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
@@ -154,6 +160,12 @@ class Server:
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
+    def cut(self):
+        self.space.cut()
+
+    def mend(self):
+        self.space.mend()
+
     # The others return when it is well again.
 
     def stop_for(self, seconds):
@@ -200,6 +212,8 @@ class Server:
             self.kill()
         if self.proxy:
             self.proxy.close()
+        if self.space:
+            self.space.close()
 
 
 class Watcher(Server):
@@ -324,7 +338,9 @@ class Sentinel(Topology):
         for _ in range(self.replicas):
             self.add(*self.options, port=free_port(), **self.how).redis("REPLICAOF", host, port)
         until(lambda: self.in_step(master), "the replication")
-        configuration = (f"sentinel monitor {MASTER} {host} {port} {self.sentinels // 2 + 1}\n"
+        # The master may see them at another address, that of a router.
+        configuration = ("sentinel announce-ip 127.0.0.1\n"
+                         f"sentinel monitor {MASTER} {host} {port} {self.sentinels // 2 + 1}\n"
                          f"sentinel down-after-milliseconds {MASTER} {self.down_after_ms}\n"
                          f"sentinel failover-timeout {MASTER} {self.failover_timeout_ms}\n"
                          f"sentinel parallel-syncs {MASTER} {self.replicas}\n")
