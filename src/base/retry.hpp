@@ -23,6 +23,9 @@ class Backoff {
 
   Duration next();
   void reset() { next_ = first_; }
+  /// A connection broke that had worked since then. It is replaced at once, unless it broke soon: a proxy may hang up
+  /// behind each answer.
+  void broke(Instant worked_since);
 
  private:
   Duration first_;

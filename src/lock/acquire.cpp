@@ -22,8 +22,6 @@ namespace {
 constexpr Duration release_limit = 500ms;
 // A waiter without --wait keeps asking a server that is down for at least this long.
 constexpr Duration min_patience = 10s;
-// A connection that breaks sooner than this after its last answer does not reset the backoff.
-constexpr Duration min_connection_life = 1s;
 // From this rank on, a waiter's turn is not near.
 constexpr std::int64_t far_back_rank = 16;
 constexpr int max_too_late = 3;
@@ -150,10 +148,8 @@ Result<bool> Acquisition::wait_for_turn(Instant give_up) {
   while (true) {
     const auto event = backend_.drain();
     if (!event) {
-      const auto now = BootClock::now();
-      if (now >= give_up) return false;
-      // A connection that worked for a while is replaced at once; one that breaks after each answer is not.
-      if (now >= heard_ + min_connection_life) backoff_.reset();
+      if (BootClock::now() >= give_up) return false;
+      backoff_.broke(heard_);
       RLOCK_TRY(pause(give_up));
       return true;
     }

@@ -21,8 +21,6 @@ namespace {
 
 // The largest ttl in the fleet, where --grace does not say it.
 constexpr Duration usual_max_ttl = 30s;
-// A connection that breaks sooner than this after the one before it does not reset the backoff.
-constexpr Duration min_connection_life = 1s;
 
 }  // namespace
 
@@ -194,7 +192,7 @@ Result<Event> Quorum::drain() {
       // holder renews all in time, and finds out then.
       if (member.get() != waits_at_) continue;
       const auto now = BootClock::now();
-      if (now >= std::exchange(broke_at_, now) + min_connection_life) backoff_.reset();
+      backoff_.broke(std::exchange(broke_at_, now));
       all.look_at = std::min(all.look_at, now + backoff_.next());
       continue;
     }
