@@ -1,15 +1,24 @@
-# Writes OUTPUT, a C++ source with every script of DIRECTORY behind plain.lua, common.lua and queue.lua, and its SHA-1,
-# under which the server caches it. Run with cmake -P.
-file(READ ${DIRECTORY}/plain.lua key)
+# Writes OUTPUT, a C++ source with every script of DIRECTORY behind common.lua and queue.lua, and its SHA-1, under which
+# the server caches it: a set for each form of the lock's key, whose file comes first. The scripts as they are sent stand
+# in SCRIPTS_OUT too, those of the plain form; of another form in a directory of its name. Run with cmake -P.
 file(READ ${DIRECTORY}/common.lua common)
 file(READ ${DIRECTORY}/queue.lua queue)
 set(source "#include \"lock/scripts.hpp\"\n\nnamespace rlock::lock {\n")
-foreach(name acquire release renew reclaim raise check inspect)
-  file(READ ${DIRECTORY}/${name}.lua body)
-  set(text "${key}\n${common}\n${queue}\n${body}")
-  string(SHA1 sha1 "${text}")
-  string(APPEND source "\nconst Script ${name}_script{R\"lua(${text})lua\", \"${sha1}\"};\n")
-  file(WRITE ${SCRIPTS_OUT}/${name}.lua "${text}")
+foreach(form plain redisson)
+  set(out ${SCRIPTS_OUT}/${form})
+  if(form STREQUAL plain)
+    set(out ${SCRIPTS_OUT})
+  endif()
+  file(READ ${DIRECTORY}/${form}.lua key)
+  string(APPEND source "\nconst Scripts ${form}_scripts{\n")
+  foreach(name acquire release renew reclaim raise check inspect)
+    file(READ ${DIRECTORY}/${name}.lua body)
+    set(text "${key}\n${common}\n${queue}\n${body}")
+    string(SHA1 sha1 "${text}")
+    string(APPEND source "    .${name} = {R\"lua(${text})lua\", \"${sha1}\"},\n")
+    file(WRITE ${out}/${name}.lua "${text}")
+  endforeach()
+  string(APPEND source "};\n")
 endforeach()
 string(APPEND source "\n}  // namespace rlock::lock\n")
 file(WRITE ${OUTPUT} "${source}")

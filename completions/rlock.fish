@@ -35,6 +35,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l tree -d 'Hold the lo
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l show-command -d 'Let status show the command line, which may carry secrets'
 complete -c rlock -l server -x -d 'What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, with commas between them or an option each, are independent servers of which a majority holds the lock (Redlock); without it redis://127.0.0.1:6379'
 complete -c rlock -l prefix -x -d 'Put before KEY on the server; with \'\' the key is that of other libraries'
+complete -c rlock -l compat -xa 'none redisson' -d 'With redisson, KEY is an RLock of Redisson: services that lock it and rlock exclude and wake each other; see LOCKS OF OTHER LIBRARIES in rlock(1)'
 complete -c rlock -l password-file -rF -d 'The password is the first line of FILE'
 complete -c rlock -l connect-timeout -x -d 'How long to wait for a server that does not answer or is down'
 complete -c rlock -l config -rF -d 'Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf'

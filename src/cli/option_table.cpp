@@ -15,6 +15,7 @@
 namespace rlock::cli {
 
 using base::Duration;
+using commands::Compat;
 using commands::Format;
 using commands::OnLost;
 using commands::Options;
@@ -51,6 +52,11 @@ Complaint set_signal(Options& options, std::string_view text) {
 
 Complaint set_on_lost(Options& options, std::string_view text) {
   options.on_lost = text == "warn" ? OnLost::warn : OnLost::kill;
+  return std::nullopt;
+}
+
+Complaint set_compat(Options& options, std::string_view text) {
+  options.compat = text == "redisson" ? Compat::redisson : Compat::none;
   return std::nullopt;
 }
 
@@ -234,6 +240,15 @@ constexpr OptionRow options[]{
      .help = "Put before KEY on the server; with '' the key is that of other libraries",
      .default_text = "rlock:",
      .environment = "RLOCK_PREFIX"},
+    {.name = "compat",
+     .kind = Kind::choice,
+     .value = "none|redisson",
+     .group = Group::server,
+     .target = set_compat,
+     .help = "With redisson, KEY is an RLock of Redisson: services that lock it and rlock exclude and wake each other; "
+             "see LOCKS OF OTHER LIBRARIES in rlock(1)",
+     .default_text = "none",
+     .environment = "RLOCK_COMPAT"},
     {.name = "password-file",
      .kind = Kind::file,
      .value = "FILE",

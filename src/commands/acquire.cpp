@@ -43,7 +43,7 @@ int acquire(const Options& options) {
   // The holder is the script that called rlock; this process ends now.
   const lock::Request request{place->names,  std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
                               options.grace, options.replicas};
-  const auto backend = open_backend(place->servers, place->names.lock, options.connect_timeout, redis::Greet::together);
+  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat), options.connect_timeout, redis::Greet::together);
   lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
   auto lease = acquisition.acquire(patience(options));
   if (!lease) return report(lease.error(), options, &signals);

@@ -81,6 +81,10 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
   std::string message = "busy: " + options.key + " is held";
   if (met && met->holder) message += " by " + met->holder->who.summary();
   if (met && met->holder_is_foreign) message += " by another program than rlock";
+  if (met && met->is_of_other_form) {
+    message += options.compat == Compat::redisson ? "; it is no lock of Redisson's: leave out --compat redisson"
+                                                  : "; it is a lock of Redisson's: use --compat redisson";
+  }
   if (met && !met->holder_ttl) message += ", without an end: " + how_to_end(options.key);
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::debug : base::LogLevel::note, message);
   return options.conflict_exit_code;

@@ -45,6 +45,11 @@ void set_environment(const Options& options, std::span<const redis::Address> ser
   set("RLOCK_FENCE", std::to_string(lease.fence));
   set("RLOCK_TTL", base::format_duration(options.ttl));
   set("RLOCK_PREFIX", options.prefix);
+  if (options.compat == Compat::redisson) {
+    set("RLOCK_COMPAT", "redisson");
+  } else {
+    ::unsetenv("RLOCK_COMPAT");
+  }
   if (!options.password_file.empty()) set("RLOCK_PASSWORD_FILE", absolute(options.password_file));
   if (!options.config_file.empty()) set("RLOCK_CONFIG", absolute(options.config_file));
   if (password_is_in_file(options)) {

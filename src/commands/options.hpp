@@ -10,6 +10,8 @@ namespace rlock::commands {
 
 enum class OnLost { kill, warn };
 enum class Format { text, json, shell };
+/// Whose locks the lock's key is to be one of.
+enum class Compat { none, redisson };
 
 /// The options as the command line, the environment and the configuration files set them. The meaning and default of
 /// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
@@ -23,6 +25,7 @@ struct Options {
   bool server_is_from_file = false;
   std::string config_file;  ///< empty: the default ones
   std::string prefix;
+  Compat compat = Compat::none;
   std::string password_file;
   base::Duration connect_timeout{};
 

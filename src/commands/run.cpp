@@ -229,13 +229,13 @@ class Run {
   }
 
   std::unique_ptr<lock::Backend> open() const {
-    return open_backend(place_.servers, place_.names.lock, options_.connect_timeout, redis::Greet::together);
+    return open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout, redis::Greet::together);
   }
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit, base::Instant limit) {
     const auto backend =
-        open_backend(place_.servers, place_.names.lock, release_try, redis::Greet::together, local::OnDemand::fail);
+        open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     (void)base::until_served(std::min(lease_ends, limit), plain, [&](base::Instant until) {

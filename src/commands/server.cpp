@@ -144,11 +144,16 @@ Result<Place> place_of(const Options& options) {
   return Place{std::move(names), RLOCK_TRY(server_addresses(options))};
 }
 
+const lock::Scripts& scripts_for(Compat compat) {
+  return compat == Compat::redisson ? lock::redisson_scripts : lock::plain_scripts;
+}
+
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
-                                            base::Duration timeout, redis::Greet greet, local::OnDemand on_demand) {
+                                            const lock::Scripts& scripts, base::Duration timeout, redis::Greet greet,
+                                            local::OnDemand on_demand) {
   const auto server_at = [&](const redis::Address& address) {
     return std::make_unique<lock::SingleServer>(
-        redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet));
+        redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet), scripts);
   };
   if (addresses.size() > 1) {
     std::vector<lock::Quorum::Server> servers;
@@ -159,7 +164,7 @@ std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addr
   }
   const auto& address = addresses.front();
   if (address.kind == redis::Kind::cluster) {
-    return std::make_unique<lock::Cluster>(address, greeting_of(address), timeout, greet, wire_key);
+    return std::make_unique<lock::Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts);
   }
   return server_at(address);
 }

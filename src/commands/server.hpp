@@ -8,6 +8,7 @@
 #include "commands/options.hpp"
 #include "local/locator.hpp"
 #include "lock/backend.hpp"
+#include "lock/scripts.hpp"
 #include "redis/address.hpp"
 #include "redis/session.hpp"
 
@@ -29,10 +30,13 @@ struct Place {
 /// Both of the above, for a verb that needs a KEY.
 base::Result<Place> place_of(const Options& options);
 
+/// What the server does for a lock of the form that --compat names.
+const lock::Scripts& scripts_for(Compat compat);
+
 /// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server
 /// may take to connect or to answer.
 std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
-                                            base::Duration timeout, redis::Greet greet,
+                                            const lock::Scripts& scripts, base::Duration timeout, redis::Greet greet,
                                             local::OnDemand on_demand = local::OnDemand::start);
 
 }  // namespace rlock::commands

@@ -65,8 +65,10 @@ int status(const Options& options) {
   }
   const auto addresses = server_addresses(options);
   if (!addresses) return report(addresses.error(), options);
+  // A list is of locks of every form; the plain scripts show those of another as foreign.
+  const auto& scripts = scripts_for(options.key.empty() ? Compat::none : options.compat);
   const auto backend =
-      open_backend(*addresses, options.prefix + options.key, options.connect_timeout, redis::Greet::first);
+      open_backend(*addresses, options.prefix + options.key, scripts, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
   auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
                                    [&](base::Instant) { return look(*backend, options, {base::never, plain}); });

@@ -41,6 +41,7 @@ struct Busy {
   std::int64_t rank = -1;                         ///< in the queue, from 0; -1 where we do not queue
   std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
   bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
+  bool is_of_other_form = false;                  ///< ... and its key is as our other scripts have it (Scripts)
   std::optional<Record> holder = {};
   /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};

@@ -15,12 +15,13 @@ using redis::ClusterLocator;
 using redis::Session;
 
 Cluster::Cluster(redis::Address address, const redis::Greeting& greeting, base::Duration timeout, redis::Greet greet,
-                 std::string_view wire_key)
+                 std::string_view wire_key, const Scripts& scripts)
     : SingleServer(Session(std::make_unique<ClusterLocator>(address, greeting, redis::hash_slot(wire_key)), greeting,
                            timeout, greet),
-                   Wake::shard),
+                   scripts, Wake::shard),
       address_(std::move(address)),
-      greeting_(greeting) {}
+      greeting_(greeting),
+      scripts_(scripts) {}
 
 Session Cluster::session_of(const redis::Endpoint& master) const {
   return {std::make_unique<ClusterLocator>(address_, greeting_, master), greeting_, timeout(), redis::Greet::first};
@@ -47,7 +48,7 @@ Result<std::vector<Inspection>> Cluster::inspect(std::span<const std::string> wi
   if (listed_.empty()) return SingleServer::inspect(wire_keys, max_waiters, wait);
   std::unordered_map<std::string, Inspection> seen;
   for (const auto& [master, here] : listed_) {
-    ScriptRunner server(session_of(master));
+    ScriptRunner server(session_of(master), scripts_);
     auto inspections = RLOCK_TRY(lock::inspect(server, here, max_waiters, wait));
     for (std::size_t i = 0; i < here.size(); ++i) seen.emplace(here[i], std::move(inspections[i]));
   }

@@ -15,7 +15,7 @@ class Cluster final : public SingleServer {
  public:
   /// wire_key: the lock of the steps; for list() it does not matter.
   Cluster(redis::Address address, const redis::Greeting& greeting, base::Duration timeout, redis::Greet greet,
-          std::string_view wire_key);
+          std::string_view wire_key, const Scripts& scripts);
 
   base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                 base::Wait wait) override;
@@ -28,6 +28,7 @@ class Cluster final : public SingleServer {
 
   redis::Address address_;
   redis::Greeting greeting_;
+  const Scripts& scripts_;
   /// The wire keys that list() found, and at which master.
   std::vector<std::pair<redis::Endpoint, std::vector<std::string>>> listed_;
 };

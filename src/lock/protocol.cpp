@@ -35,12 +35,12 @@ std::string_view letter_of(Wake wake) {
   return "p";
 }
 
-ScriptCall renewal(const Request& request) {
-  return {renew_script, request.names, request.token, {request.token, std::to_string(request.ttl.count())}};
+ScriptCall renewal(const Scripts& scripts, const Request& request) {
+  return {scripts.renew, request.names, request.token, {request.token, std::to_string(request.ttl.count())}};
 }
 
-ScriptCall acquisition(const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
-  return {acquire_script,
+ScriptCall acquisition(const Scripts& scripts, const Request& request, std::optional<std::int64_t> ticket, Wake wake) {
+  return {scripts.acquire,
           request.names,
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
@@ -57,7 +57,8 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
   if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
-    Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer == 0, Record::decode(items[5].text)};
+    Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer <= 0, items[4].integer < 0,
+              Record::decode(items[5].text)};
     if (items[6].integer > 0) busy.kept_for = base::Duration(items[6].integer);
     return NotHeld{items[1].integer, std::move(busy)};
   }
@@ -66,13 +67,13 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
 }
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run(acquisition(request, ticket, wake), wait));
+  const auto reply = RLOCK_TRY(runner_.run(acquisition(scripts(), request, ticket, wake), wait));
   return read_answer(reply);
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
   for (int redirections = 0;;) {
-    auto call = acquisition(request, ticket, wake);
+    auto call = acquisition(scripts(), request, ticket, wake);
     RLOCK_TRY(runner_.tell_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3,
@@ -83,7 +84,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
     const auto hello = RLOCK_TRY(session().next(wait));
     const auto subscribed = RLOCK_TRY(session().next(wait));
     if (hello.is_error() || subscribed.is_error()) {
-      if (runner_.after(subscribed, acquire_script, redirections) == Next::send_again) continue;
+      if (runner_.after(subscribed, scripts().acquire, redirections) == Next::send_again) continue;
       // After a refused subscription the connection cannot be used.
       session().close();
       // Busy or loading passes by; what is not known or not permitted stays so.
@@ -94,7 +95,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
     }
     subscribed_on_ = session().connection();
     const auto reply = RLOCK_TRY(session().next_in_band(wait));
-    switch (runner_.after(reply, acquire_script, redirections)) {
+    switch (runner_.after(reply, scripts().acquire, redirections)) {
       case Next::read:
         return read_answer(reply);
       case Next::send_again:
@@ -121,16 +122,16 @@ Result<Standing> Protocol::read_not_ours(const Reply& reply) const {
 }
 
 Result<Standing> Protocol::renew(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run(renewal(request), wait));
+  const auto reply = RLOCK_TRY(runner_.run(renewal(scripts(), request), wait));
   return read_renewed(reply);
 }
 
 Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
-  const std::vector<Command> flight{speak_resp3, track_reads, renewal(request).by_hash()};
+  const std::vector<Command> flight{speak_resp3, track_reads, renewal(scripts(), request).by_hash()};
   for (int redirections = 0;;) {
     const auto replies = RLOCK_TRY(session().flight(flight, wait));
     const auto& reply = replies.back();
-    switch (runner_.after(reply, renew_script, redirections)) {
+    switch (runner_.after(reply, scripts().renew, redirections)) {
       case Next::read:
         return read_renewed(reply);
       case Next::send_again:
@@ -144,9 +145,9 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
 }
 
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Server server, Wait wait) {
-  runner_.send_in_full(reclaim_script);
+  runner_.send_in_full(scripts().reclaim);
   const auto reply =
-      RLOCK_TRY(runner_.run({reclaim_script,
+      RLOCK_TRY(runner_.run({scripts().reclaim,
                              request.names,
                              request.token,
                              {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
@@ -176,7 +177,7 @@ Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run({check_script, request.names, request.token, {request.token}}, wait));
+  const auto reply = RLOCK_TRY(runner_.run({scripts().check, request.names, request.token, {request.token}}, wait));
   if (first_of(reply, "iit") == 1) {
     return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
   }
@@ -185,7 +186,7 @@ Result<Standing> Protocol::check(const Request& request, Wait wait) {
 
 Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait wait) {
   const auto reply = RLOCK_TRY(
-      runner_.run({raise_script, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
+      runner_.run({scripts().raise, request.names, request.token, {request.token, std::to_string(fence)}}, wait));
   const auto holds = first_of(reply, "i");
   if (!holds) return redis::not_understood(session().name());
   return *holds == 1;
@@ -193,7 +194,7 @@ Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait w
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
   const auto reply =
-      RLOCK_TRY(runner_.run({release_script,
+      RLOCK_TRY(runner_.run({scripts().release,
                              request.names,
                              request.token,
                              {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",

@@ -41,7 +41,7 @@ struct Pushed {
 /// has not cached the script).
 class Protocol {
  public:
-  explicit Protocol(redis::Session session) : runner_(std::move(session)) {}
+  Protocol(redis::Session session, const Scripts& scripts) : runner_(std::move(session), scripts) {}
 
   /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
   base::Result<Answer> acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, base::Wait wait);
@@ -82,6 +82,7 @@ class Protocol {
   const redis::Session& session() const { return runner_.session(); }
 
  private:
+  const Scripts& scripts() const { return runner_.scripts(); }
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Standing> read_not_ours(const redis::Reply& reply) const;

@@ -12,7 +12,7 @@ bool is_elsewhere(const redis::Reply& reply);
 /// Cluster that has the lock.
 class ScriptRunner {
  public:
-  explicit ScriptRunner(redis::Session session) : session_(std::move(session)) {}
+  ScriptRunner(redis::Session session, const Scripts& scripts) : session_(std::move(session)), scripts_(scripts) {}
 
   /// One round trip; two while the server has not cached the script, more while a Cluster moves the lock.
   base::Result<redis::Reply> run(ScriptCall call, base::Wait wait);
@@ -38,6 +38,7 @@ class ScriptRunner {
   bool is_moving() const { return is_moving_; }
   /// Where the last script was carried out.
   redis::Session& served_by() { return was_asked_ ? session_.asked() : session_; }
+  const Scripts& scripts() const { return scripts_; }
   redis::Session& session() { return session_; }
   const redis::Session& session() const { return session_; }
 
@@ -47,6 +48,7 @@ class ScriptRunner {
   bool follow(const redis::Reply& reply, int& redirections);
 
   redis::Session session_;
+  const Scripts& scripts_;
   const Script* unknown_ = nullptr;  ///< the script that the server does not know, until it was sent in full
   bool is_moving_ = false;
   bool was_asked_ = false;  ///< the last answer came from session_.asked()

@@ -11,8 +11,8 @@ namespace rlock::lock {
 class SingleServer : public Voter {
  public:
   /// best_wake: how a waiter is woken where the server allows it.
-  explicit SingleServer(redis::Session session, Wake best_wake = Wake::push)
-      : protocol_(std::move(session)), best_wake_(best_wake) {}
+  SingleServer(redis::Session session, const Scripts& scripts, Wake best_wake = Wake::push)
+      : protocol_(std::move(session), scripts), best_wake_(best_wake) {}
 
   base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) override;
   base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;

@@ -18,9 +18,9 @@ namespace {
 // Locks in one flight of inspect: some 200 kB of requests, which a server answers within milliseconds.
 constexpr std::size_t max_flight = 500;
 
-ScriptCall inspection(const Names& names, const std::string& max_waiters) {
+ScriptCall inspection(const Scripts& scripts, const Names& names, const std::string& max_waiters) {
   static const std::string no_token;
-  return {inspect_script, names, no_token, {max_waiters}};
+  return {scripts.inspect, names, no_token, {max_waiters}};
 }
 
 std::string escaped_for_match(std::string_view prefix) {
@@ -60,18 +60,18 @@ Result<std::vector<Reply>> inspect_some(ScriptRunner& server, std::span<const st
                                         std::int64_t max_waiters, Wait wait) {
   const auto max = std::to_string(max_waiters);
   std::vector<Command> flight;
-  for (const auto& key : wire_keys) flight.push_back(inspection(Names(key), max).by_hash());
+  for (const auto& key : wire_keys) flight.push_back(inspection(server.scripts(), Names(key), max).by_hash());
   auto replies = RLOCK_TRY(server.session().flight(flight, wait));
   if (replies.front().error_code() == "NOSCRIPT") {
     // The first brings the script along; those behind it find it cached.
-    flight.front() = inspection(Names(wire_keys.front()), max).in_full();
+    flight.front() = inspection(server.scripts(), Names(wire_keys.front()), max).in_full();
     replies = RLOCK_TRY(server.session().flight(flight, wait));
   }
   for (std::size_t i = 0; i < replies.size(); ++i) {
     auto& reply = replies[i];
     if (!is_elsewhere(reply)) continue;
     const Names names(wire_keys[i]);
-    reply = RLOCK_TRY(server.run(inspection(names, max), wait));
+    reply = RLOCK_TRY(server.run(inspection(server.scripts(), names, max), wait));
   }
   return replies;
 }

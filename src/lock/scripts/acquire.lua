@@ -13,7 +13,8 @@
 --         {0, ticket, rank, pttl, known, record, kept}    not held
 --           ticket  0 when not queued; rank from 0 (-1 when not queued)
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end
---           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody
+--           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody; -1 the same, and a lock as
+--                   the other set of scripts has it: plain, or Redisson's
 --           record  of the holder, '' when it is not known
 --           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
 --         {-1}                                            the token has a tombstone; it never holds again
@@ -94,4 +95,5 @@ end
 
 if not holder then return {0, ticket, rank, kept, 1, '', kept} end
 local record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
-return {0, ticket, rank, redis.call('PTTL', lock), record and 1 or 0, record or '', 0}
+local known = record and 1 or holder == FOREIGN and is_of_other_form() and -1 or 0
+return {0, ticket, rank, redis.call('PTTL', lock), known, record or '', 0}

@@ -29,15 +29,8 @@ local function delete_lock() redis.call('DEL', lock) end
 -- Nothing that is denied here may stop the release.
 local function tell_libraries() end
 
--- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
-local function is_redisson()
-  local fields = redis.pcall('HLEN', lock)
-  if type(fields) == 'table' or fields > 1000 then return false end
-  for _, field in ipairs(redis.call('HKEYS', lock)) do
-    if field ~= 'mode' and not string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return false end
-  end
-  return true
+-- Whether a FOREIGN holder is Redisson's RLock.
+local function is_of_other_form()
+  if redis.pcall('HLEN', lock) ~= 1 then return false end
+  return string.match(redis.call('HKEYS', lock)[1], '^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') and true
 end
-
--- Whether what holder_of_lock() has found can be a lock, which a forced release may delete.
-local function is_lock(holder) return holder ~= FOREIGN or is_redisson() end

@@ -1,0 +1,51 @@
+-- What the key of the lock is on the server under --compat redisson: the hash of Redisson's RLock. The build makes a
+-- second set of scripts with this file in place of plain.lua.
+--
+-- KEYS[1] lock   HASH: "UUID:1" -> 1, with a PEXPIRE. UUID has the 32 hex digits of the holder's token. Redisson's own
+--                holders have the UUID of a client, the number of a thread in place of 1, and count their re-entries.
+--                Any other hash, that of a lock for readers and writers too, and a key of another type belongs to a
+--                foreign library.
+-- Channel "redisson_lock__channel:{N}" (":N" where N has a '{'), "0": the lock is free. Who waits with Redisson sleeps
+-- until this message, or until the end of the ttl that it has seen.
+
+local lock = KEYS[1]
+
+local FOREIGN = {}             -- stands for a holder that is not the field of an RLock
+
+local UUID = '^(%x%x%x%x%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x%x%x%x%x%x%x%x%x):%d+$'
+local DIGITS = '^(%x%x%x%x%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x)(%x%x%x%x%x%x%x%x%x%x%x%x)$'
+
+local function field_of(token) return (string.gsub(token, DIGITS, '%1-%2-%3-%4-%5:1')) end
+
+-- The holder's token, that of Redisson's own holder as its field has it; FOREIGN; or false when the lock is free.
+local function holder_of_lock()
+  local count = redis.pcall('HLEN', lock)
+  if type(count) == 'table' then
+    if string.sub(count.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
+    return redis.call('HLEN', lock)  -- fails again, with the server's own error
+  end
+  if count == 0 then return false end
+  local field = count == 1 and redis.call('HKEYS', lock)[1]
+  if not field or not string.match(field, UUID) then return FOREIGN end
+  local token = string.gsub(string.sub(field, 1, 36), '-', '')
+  return field_of(token) == field and token or field
+end
+
+-- Makes token the holder of a free lock for ms. A server out of memory refuses it.
+local function write_lock(token, ms)
+  redis.call('HSET', lock, field_of(token), 1)
+  redis.call('PEXPIRE', lock, ms)
+end
+
+local function delete_lock() redis.call('DEL', lock) end
+
+-- The lock is free, and no rlock was given it: tells those who wait for it with Redisson. Where channels belong to slots
+-- it listens there. What is denied here must not stop the release.
+local function tell_libraries()
+  local channel = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}')
+  redis.pcall('PUBLISH', channel, '0')
+  redis.pcall('SPUBLISH', channel, '0')
+end
+
+-- Whether a FOREIGN holder is a plain lock.
+local function is_of_other_form() return type(redis.pcall('GETRANGE', lock, 0, 0)) == 'string' end

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Compiles Client.java into a directory, against the Redisson that Maven has or fetches, and writes ./client there, which
+# runs it. Where that cannot be, says why in one line and exits 1.
+#
+#   tests/redisson/build.sh DIR
+#
+# Maven keeps what it has fetched in its own place; it may take two minutes for that.
+set -euo pipefail
+here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
+target=$1
+
+no() {
+  echo "no Redisson: $*"
+  exit 1
+}
+
+command -v javac >/dev/null || no 'there is no JDK'
+command -v mvn >/dev/null || no 'there is no Maven'
+mkdir -p "$target"
+classpath() {
+  timeout -k 5 120 mvn -B -q "$@" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$target/classpath"
+}
+classpath -o >"$target/maven.log" 2>&1 || classpath >"$target/maven.log" 2>&1 || no 'Maven does not get it'
+javac -cp "$(cat "$target/classpath")" -d "$target" "$here/Client.java" 2>"$target/javac.log" ||
+  no "javac: $(head -n 1 "$target/javac.log")"
+# Small, and soon up.
+printf '#!/bin/sh\nexec java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp %q Client "$@" 2>>%q\n' \
+  "$target:$(cat "$target/classpath")" "$target/client.log" >"$target/client"
+chmod +x "$target/client"
