@@ -31,8 +31,7 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.dirname(HERE))
-sys.path.insert(0, HERE)
+sys.path.extend([HERE, os.path.dirname(HERE)])
 from namespaces import Namespace  # noqa: E402
 from resp import Redis, ServerError  # noqa: E402
 
