@@ -132,10 +132,12 @@ wire_size() {
   cat calls
   read -r pid _ <calls
   script() { sha1sum <"$(dirname "$RLOCK")/scripts/$1.lua" | cut -d' ' -f1; }
-  keys=(5 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token")
-  local acquire release
-  acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann " '')
-  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '' '' '')
+  keys=(6 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token"
+    "rlock:l:{rlock:$key}")
+  local acquire release took
+  took=$(redis get "rlock:l:{rlock:$key}" | cut -d' ' -f8)
+  acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann " '' x '')
+  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '' '' '' '' "0 $took 0 $pid $(uname -n) ann ")
   echo "expected: $acquire $release"
   [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$acquire $release" ]
 }

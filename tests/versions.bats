@@ -17,8 +17,8 @@ teardown_file() { stop_servers; }
 next() {
   local script=$1 token=$2
   shift 2
-  redis eval "$(cat "$BATS_FILE_TMPDIR/next/$script.lua")" 5 "rlock:$key" "rlock:q:{rlock:$key}" \
-    "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token" "$@"
+  redis eval "$(cat "$BATS_FILE_TMPDIR/next/$script.lua")" 6 "rlock:$key" "rlock:q:{rlock:$key}" \
+    "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token" "rlock:l:{rlock:$key}" "$@"
 }
 is_subscribed() { [ "$(redis pubsub numsub "rlock:w:{rlock:$key}:$1" | tail -n 1)" = 1 ]; }
 held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }

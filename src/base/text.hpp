@@ -20,6 +20,9 @@ std::string without_credentials(std::string_view text);
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
 
+/// What stands before the first blank, which goes with it.
+std::string_view take_word(std::string_view& text);
+
 /// Text for a shell to read as one word: 'it'\''s'.
 std::string shell_quoted(std::string_view text);
 

@@ -58,6 +58,14 @@ int report(const base::Error& error, const Options& options, const process::Sign
   return base::exit_status_of(error.code);
 }
 
+int report_done(const Options& options, const lock::Done& done) {
+  const auto ago = done.ago < std::chrono::seconds(1) ? done.ago : std::chrono::floor<std::chrono::seconds>(done.ago);
+  const bool is_last = done.last_run && done.last_run->exit_status == base::exit_success;
+  base::log_debug("nothing to do: a run of " + options.key + " succeeded " + base::format_duration(ago) + " ago" +
+                  (is_last ? ", that of " + done.last_run->who.summary() : "") + " (--once)");
+  return base::exit_success;
+}
+
 int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend) {
   if (met && met->kept_for) {
     // Whole seconds: the server counts no others.
@@ -80,6 +88,7 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
   }
   std::string message = "busy: " + options.key + " is held";
   if (met && met->holder) message += " by " + met->holder->who.summary();
+  if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";
   if (met && met->is_of_other_form) {
     message += options.compat == Compat::redisson ? "; it is no lock of Redisson's: leave out --compat redisson"

@@ -19,6 +19,9 @@ base::Result<std::string> read_token(const Options& options);
 /// signal n interrupted.
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
 
+/// Says, with -v, why there is nothing to do (--once). Returns the exit status.
+int report_done(const Options& options, const lock::Done& done);
+
 /// Says who holds the lock, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
 /// busy. A lock that was free and kept by --grace is not busy: that is an error, and its status is returned.
 int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend);

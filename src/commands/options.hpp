@@ -33,6 +33,8 @@ struct Options {
   std::optional<base::Duration> wait;  ///< nullopt: for ever
   bool nonblock = false;
   int conflict_exit_code = 0;
+  base::Duration hold{};
+  base::Duration once{};
   base::Duration grace{};
   int replicas = 0;
   int stop_signal = 0;

@@ -43,6 +43,16 @@ json who_json(const lock::Who& who) {
   return value;
 }
 
+json last_run_json(const lock::LastRun& run) {
+  auto value = who_json(run.who);
+  value["started"] = utc(run.started_us());
+  value["ended"] = utc(run.ended_us);
+  value["took_ms"] = run.took.count();
+  value["exit_status"] = run.exit_status;
+  if (run.signal != 0) value["signal"] = run.signal;
+  return value;
+}
+
 json to_json(const ListedLock& sight) {
   const auto& lock = sight.lock;
   json value{{"key", sight.key}, {"held", lock.is_held()}};
@@ -55,6 +65,7 @@ json to_json(const ListedLock& sight) {
       holder["since"] = utc(lock.holder->since_us);
       holder["held_ms"] = age_ms(lock, lock.holder->since_us);
       holder["fence"] = lock.holder->fence;
+      if (lock.holder->has_ended) holder["hold"] = true;
     } else {
       holder = json::object();
       if (lock.state == lock::Inspection::State::foreign) holder["foreign"] = true;
@@ -69,6 +80,7 @@ json to_json(const ListedLock& sight) {
     entry["waiting_ms"] = age_ms(lock, waiter.ticket);
     value["waiters"].push_back(std::move(entry));
   }
+  value["last_run"] = lock.last_run ? last_run_json(*lock.last_run) : json(nullptr);
   return value;
 }
 
@@ -85,6 +97,7 @@ Row lock_row(const ListedLock& sight) {
   if (lock.state == lock::Inspection::State::free) return row;
   row[1] = lock.is_held() ? "held" : "not held: " + std::to_string(lock.votes) + " of " + std::to_string(lock.servers);
   if (lock.holder) {
+    if (lock.is_held() && lock.holder->has_ended) row[1] = "held (--hold)";
     row[2] = base::printable(lock.holder->who.summary());
     row[3] = age_text(age_ms(lock, lock.holder->since_us));
     row[5] = std::to_string(lock.holder->fence) +
@@ -103,6 +116,13 @@ Row waiter_row(const lock::Inspection& lock, const lock::Inspection::Waiter& wai
     row[5] = base::printable(waiter.record->who.command);
   }
   return row;
+}
+
+Row last_run_row(const lock::Inspection& lock, const lock::LastRun& run) {
+  const auto how = run.signal != 0 ? "signal " + std::to_string(run.signal) : "exit " + std::to_string(run.exit_status);
+  return {"", "ran", base::printable(run.who.summary()), age_text(run.took.count()), "",
+          how + ", " + age_text(age_ms(lock, run.ended_us)) + " ago" +
+              (run.who.command.empty() ? "" : "  " + base::printable(run.who.command))};
 }
 
 // Columns as wide as their widest cell; a character of UTF-8 counts as one.
@@ -141,6 +161,7 @@ std::string locks_table(const std::vector<ListedLock>& sights) {
     if (const auto hidden = sight.lock.waiting - static_cast<std::int64_t>(sight.lock.waiters.size()); hidden > 0) {
       rows.push_back({"", "waits", "and " + std::to_string(hidden) + " more", "", "", ""});
     }
+    if (sight.lock.last_run) rows.push_back(last_run_row(sight.lock, *sight.lock.last_run));
   }
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
   for (const auto& row : rows) {

@@ -13,6 +13,7 @@
 #include "base/token.hpp"
 #include "commands/common.hpp"
 #include "commands/environment.hpp"
+#include "commands/farewell.hpp"
 #include "commands/reentry.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
@@ -43,13 +44,18 @@ class Run {
         place_(std::move(place)),
         backend_(open()),
         terms_(terms),
-        request_{place_.names, {}, terms.ttl, {}, options.grace, options.replicas} {}
+        request_{place_.names, {}, terms.ttl, {}, options.grace, options.replicas},
+        farewell_(options) {}
 
   int operator()() {
     auto held = Reentry(options_, *backend_, request_, signals_)();
+    if (held && *held && (options_.hold > 0s || options_.once > 0s)) {
+      base::log_debug("--hold and --once are for who acquires " + options_.key + ", and this run is inside another");
+    }
     if (held && *held && (*held)->outer) backend_ = open();  // an idle connection would use up one of the server's
     if (held && !*held) held = acquire();
     if (!held) return report(held.error(), options_, &signals_);
+    if (done_) return report_done(options_, *done_);
     if (!*held) return report_busy(options_, met_, *backend_);
     return run_under(**held);
   }
@@ -60,7 +66,7 @@ class Run {
     if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
       // Below a run of another key, which may wait for us: ask once before waiting.
       auto held = acquire(base::Duration(0));
-      if (!held || *held) return held;
+      if (!held || *held || done_) return held;
       tell_of_a_run_above();
     }
     return acquire(wait);
@@ -81,11 +87,15 @@ class Run {
       for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
     }
     request_.who = lock::Who::describe(::getpid(), command);
-    lock::Acquisition acquisition(*backend_, request_, terms_, signals_);
+    auto request = request_;
+    request.once = options_.once;
+    lock::Acquisition acquisition(*backend_, std::move(request), terms_, signals_);
     auto acquired = acquisition.acquire(wait);
     met_ = acquisition.met();
+    done_ = acquisition.done();
     auto lease = RLOCK_TRY(std::move(acquired));
     if (!lease) return std::nullopt;
+    farewell_.acquired();
     return HeldLease{std::move(*lease), Origin::acquired};
   }
 
@@ -107,20 +117,24 @@ class Run {
     }
     tripwire.reset();
     permit->end();
-    release(held, &*permit, std::nullopt);
+    std::string why;
+    auto status = base::exit_cannot_start + 0;
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
-      return base::exit_signal_base + signals_.first_ending().value_or(0);
+      status = base::exit_signal_base + signals_.first_ending().value_or(0);
+    } else if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
+      why = "cannot execute '" + options_.command.front() + "': " + std::strerror(failed->error);
+      status = failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
+    } else {
+      why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);
     }
-    if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
-      base::log_error("cannot execute '" + options_.command.front() + "': " + std::strerror(failed->error));
-      return failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
-    }
-    base::log_error(std::string("cannot start a process: ") +
-                    std::strerror(std::get<process::NoProcess>(spawned).error));
-    return base::exit_cannot_start;
+    farewell_.not_started(status);
+    release(held, &*permit, std::nullopt);
+    if (!why.empty()) base::log_error(why);
+    return status;
   }
 
   int not_started(const HeldLease& held, const base::Error& error) {
+    farewell_.not_started(base::exit_cannot_start);
     release(held, nullptr, std::nullopt);
     base::log_error(error.message);
     return base::exit_cannot_start;
@@ -162,6 +176,7 @@ class Run {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
                       " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
+    ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
     const auto outcome = release(held, &permit, std::move(ending.guard));
     if (ending.stopped || !in_time || outcome == Outcome::lost) {
       if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
@@ -207,14 +222,19 @@ class Run {
     // not wait for long.
     base::GracePoller grace_poller(signals_);
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
+      farewell_.write_to(request_);
       return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
     const bool later = released ? !released->is_everywhere
                                 : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
-    if (later && permit != nullptr && !guard) {
+    if (later && permit != nullptr) {
       // Short jobs may be many, and most servers are free.
-      const auto until = released ? base::BootClock::now() + release_limit : base::never;
-      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit, until))) guard = std::move(*started);
+      const auto until = released && !guard ? base::BootClock::now() + release_limit : base::never;
+      // A guard that is there already does not know how the run ended.
+      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit, until))) {
+        if (guard) guard->stop();
+        guard = std::move(*started);
+      }
     }
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
@@ -238,7 +258,12 @@ class Run {
         open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), release_try, redis::Greet::together, local::OnDemand::fail);
     base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
+    if (!farewell_.is_known()) {
+      const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
+      in_time ? farewell_.killed() : farewell_.lost();
+    }
     (void)base::until_served(std::min(lease_ends, limit), plain, [&](base::Instant until) {
+      farewell_.write_to(request_);
       auto released = backend->release(request_, lock::Force::no, {until, plain});
       if (!released || released->is_everywhere) return released;
       return base::Result<lock::Released>(base::fail(ErrorCode::unreachable, "a server has not answered"));
@@ -251,7 +276,9 @@ class Run {
   std::unique_ptr<lock::Backend> backend_;
   lock::LeaseTerms terms_;
   lock::Request request_;
+  Farewell farewell_;
   std::optional<lock::Busy> met_;
+  std::optional<lock::Done> done_;
   std::optional<process::Terminal> terminal_;
 };
 

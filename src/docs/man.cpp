@@ -2,7 +2,6 @@
 #include "cli/help.hpp"
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"
-#include "docs/libraries.hpp"
 
 namespace rlock::docs {
 namespace {
@@ -85,8 +84,6 @@ COMMAND finds
 .Ev RLOCK_SERVER
 without its password, and
 .Ev RLOCK_PASSWORD_FILE
-and
-.Ev RLOCK_COMPAT
 where there is one, so that an
 .Nm
 inside meets the same lock.
@@ -190,7 +187,6 @@ Print the version.
 .El
 )";
   text += servers();
-  text += locks_of_other_libraries();
   text += environment();
   text += R"(.Sh JSON
 .Li version

@@ -73,6 +73,10 @@ Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
     if (++too_late_ < max_too_late) return std::nullopt;
     return base::fail(ErrorCode::unready, backend_.name() + " answers too slowly for this --ttl");
   }
+  if (auto* done = std::get_if<Done>(&acquired)) {
+    done_ = std::move(*done);
+    return std::nullopt;
+  }
   met_ = std::move(std::get<Busy>(acquired));
   if (met_->rank >= 0 && !std::exchange(queued_, true)) tell_of(*met_);
   return std::nullopt;
@@ -96,7 +100,7 @@ Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) 
     acquired = ask();
   }
   auto lease = step(std::move(*acquired));
-  if (!lease || *lease) return lease;
+  if (!lease || *lease || done_) return lease;
   if (too_late_ == 0 && BootClock::now() >= give_up) return std::nullopt;
   return queue_up(give_up);
 }
@@ -134,7 +138,7 @@ Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
       continue;
     }
     auto lease = step(std::move(*acquired));
-    if (!lease || *lease) return lease;
+    if (!lease || *lease || done_) return lease;
     // Of several servers that are young none has a queue.
     if (met_ && met_->kept_for && !std::exchange(queued_, true)) tell_of(*met_);
     const bool again = RLOCK_TRY(wait_for_turn(give_up));

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/wait.hpp"
 #include "lock/inspection.hpp"
+#include "lock/last_run.hpp"
 #include "lock/names.hpp"
 #include "lock/who.hpp"
 
@@ -27,6 +28,9 @@ struct Request {
   bool is_vote = false;
   std::int64_t ticket = 0;   ///< the earliest that a waiter ever had at any server; 0: none
   bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
+  base::Duration once{};     ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
+  base::Duration hold{};     ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
+  std::string last_run{};    ///< for the same: LastRun::encode() of the run that ends; empty: none does
 };
 
 /// We hold the lock.
@@ -49,7 +53,13 @@ struct Busy {
   std::int64_t ticket = 0;              ///< ours in the queue, server microseconds; 0 where we do not queue
 };
 
-using Acquired = std::variant<Grant, Busy>;
+/// Nothing to do (Request::once). We may be in the queue, or have been handed the lock: may_hold() tells.
+struct Done {
+  base::Duration ago{};               ///< when a run succeeded
+  std::optional<LastRun> last_run{};  ///< that one, or one that has failed since
+};
+
+using Acquired = std::variant<Grant, Busy, Done>;
 
 /// Whether to join the queue if the lock is busy.
 enum class Queue { no, yes };

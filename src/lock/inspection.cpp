@@ -27,6 +27,11 @@ Inspection merged(std::vector<Inspection> sights, std::size_t of) {
   // The queue stands at one of them.
   result.waiting = longest->waiting;
   result.waiters = longest->waiters;
+  // Whichever server missed the last one tells of one before.
+  for (const auto& sight : sights) {
+    const auto& run = sight.last_run;
+    if (run && (!result.last_run || run->ended_us > result.last_run->ended_us)) result.last_run = run;
+  }
   result.servers = of;
   return result;
 }

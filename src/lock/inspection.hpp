@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "lock/last_run.hpp"
 #include "lock/who.hpp"
 
 namespace rlock::lock {
@@ -23,6 +24,7 @@ struct Inspection {
   std::int64_t now_us = 0;                 ///< server time
   std::int64_t waiting = 0;
   std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
+  std::optional<LastRun> last_run;
   /// Where several servers keep the lock: how many say the same of its holder, and how many there are. A holder of less
   /// than a majority has not got the lock, or not any more.
   std::size_t votes = 0;

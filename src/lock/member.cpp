@@ -82,6 +82,11 @@ void Member::heard(Result<Acquired> acquired) {
     return;
   }
   lose();
+  if (auto* nothing_to_do = std::get_if<Done>(&*acquired)) {
+    said = Said::done;
+    done = std::move(*nothing_to_do);
+    return;
+  }
   busy = std::get<Busy>(std::move(*acquired));
   said = busy->kept_for ? Said::young : Said::held;
   if (bid_.ticket == 0) bid_.ticket = busy->ticket;

@@ -30,7 +30,7 @@ struct Member {
   Member(std::unique_ptr<Voter> server, Bid& bid) : voter(std::move(server)), bid_(bid) {}
 
   /// What the last answer was.
-  enum class Said { nothing, yes, held, nobody, young, failed };
+  enum class Said { nothing, yes, held, nobody, young, done, failed };
 
   /// Whether our vote counts.
   bool counts(base::Instant now) const { return now < deadline; }
@@ -59,6 +59,7 @@ struct Member {
   std::optional<base::Error> error;
   std::optional<Busy> busy;
   std::optional<Released> released;
+  std::optional<Done> done;
   bool is_to_ask = false;  ///< when what is under way has ended
   bool is_to_release = false;
   std::optional<Standing> standing;

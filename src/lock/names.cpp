@@ -26,6 +26,7 @@ Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(ta
   queue = "rlock:q:" + tag_;
   info = "rlock:i:" + tag_;
   fence = "rlock:f:" + tag_;
+  last = "rlock:l:" + tag_;
 }
 
 std::string Names::tombstone(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }

@@ -17,6 +17,7 @@ struct Names {
   std::string queue;
   std::string info;
   std::string fence;
+  std::string last;  ///< the last run
 
   std::string tombstone(std::string_view token) const;
   std::string channel(std::string_view token) const;

@@ -35,6 +35,11 @@ std::string_view letter_of(Wake wake) {
   return "p";
 }
 
+// As the scripts take what may be left out.
+std::string ms_or_none(base::Duration time) {
+  return time > base::Duration::zero() ? std::to_string(time.count()) : std::string();
+}
+
 ScriptCall renewal(const Scripts& scripts, const Request& request) {
   return {scripts.renew, request.names, request.token, {request.token, std::to_string(request.ttl.count())}};
 }
@@ -44,7 +49,7 @@ ScriptCall acquisition(const Scripts& scripts, const Request& request, std::opti
           request.names,
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-           std::string(letter_of(wake)), request.who.encode(), ""},
+           std::string(letter_of(wake)), request.who.encode(), "", "x", ms_or_none(request.once)},
           request.grace,
           5};
 }
@@ -61,6 +66,9 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
               Record::decode(items[5].text)};
     if (items[6].integer > 0) busy.kept_for = base::Duration(items[6].integer);
     return NotHeld{items[1].integer, std::move(busy)};
+  }
+  if (first_of(reply, "iit") == 2) {
+    return Done{base::Duration(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
   return redis::not_understood(session().name());
@@ -198,7 +206,8 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
                              request.names,
                              request.token,
                              {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
-                              force == Force::yes ? "1" : "", "", request.is_vote ? "1" : ""},
+                              force == Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold),
+                              request.last_run},
                              request.grace,
                              3},
                             wait));

@@ -15,7 +15,7 @@ struct NotHeld {
 /// Answer to acquire: this token was released before.
 struct Tombstoned {};
 
-using Answer = std::variant<Grant, NotHeld, Tombstoned>;
+using Answer = std::variant<Grant, NotHeld, Done, Tombstoned>;
 
 /// What a release leaves behind.
 enum class Tombstone { yes, no };

@@ -64,6 +64,7 @@ class Quorum final : public Backend {
 
   base::Result<void> ask_the_first(Queue queue, base::Wait wait);
   base::Result<void> ask_the_others(base::Wait wait);
+  const Member* who_is_done() const;
   base::Result<bool> is_free_but_for(Member& gap, bool must_know, base::Wait wait);
   base::Result<bool> raise_all(base::Wait wait);
   void wait_at(Member* gap);

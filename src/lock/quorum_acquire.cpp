@@ -33,7 +33,8 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
   const auto now = BootClock::now();
   const auto decided = [&] {
     return count([&](const Member& m) {
-             return m.flight == bid_.flight && (m.said == Member::Said::yes || m.said == Member::Said::held);
+             return m.flight == bid_.flight &&
+                    (m.said == Member::Said::yes || m.said == Member::Said::held || m.said == Member::Said::done);
            }) > 0;
   };
   for (const bool skipped : {false, true}) {
@@ -47,6 +48,14 @@ Result<void> Quorum::ask_the_first(Queue queue, Wait wait) {
   }
   // All are slow: wait for the first of them.
   return fly(wait, decided);
+}
+
+// A run that succeeded has told so each server that it had a vote of, when it gave that vote back. So one of any q that
+// vote for the next run knows of it, and what one says is true.
+const Member* Quorum::who_is_done() const {
+  const auto found = std::ranges::find_if(
+      members_, [](const auto& m) { return m->said == Member::Said::done && !m->call.is_running(); });
+  return found == members_.end() ? nullptr : found->get();
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
@@ -68,7 +77,7 @@ Result<void> Quorum::ask_the_others(Wait wait) {
     }
     const auto at = BootClock::now();
     const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.call.is_running(); });
-    return votes(at) >= quorum_ || lost > members_.size() - quorum_;
+    return votes(at) >= quorum_ || lost > members_.size() - quorum_ || who_is_done() != nullptr;
   };
   return fly(wait, decided, is_contended);
 }
@@ -166,6 +175,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
     }
     auto now = BootClock::now();
     if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
+    if (who_is_done() != nullptr) break;
     now = BootClock::now();
     auto* const at = gap();
     const bool waits = at != nullptr && queue == Queue::yes && at == waits_at_;
@@ -178,6 +188,7 @@ Result<Acquired> Quorum::acquire(const Request& request, Queue queue, Wait wait)
       if (!is_stale) break;
     }
     RLOCK_TRY(ask_the_others(wait));
+    if (who_is_done() != nullptr) break;
     if (votes(BootClock::now()) >= quorum_) {
       ++bid_.flight;
       const bool is_raised = RLOCK_TRY(raise_all(wait));
@@ -203,6 +214,11 @@ void Quorum::wait_at(Member* gap) {
 
 // Keeps what is before the gap, and gives back the rest.
 Result<Acquired> Quorum::not_acquired() {
+  if (const auto* member = who_is_done()) {
+    waits_at_ = nullptr;
+    tidy();
+    return *member->done;
+  }
   if (waits_at_ != nullptr) keep();
   auto result = why_not();
   tidy();

@@ -56,6 +56,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   names_ = request.names;
   queued_at(request.ticket);
   const auto before = session.sent_at();
+  const bool might_hold = may_hold_;
   auto answer =
       queue == Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait) : acquire_queueing(request, wait);
   if (session.sent_at() != before) may_hold_ = true;
@@ -64,6 +65,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
     is_lost_ |= session.sent_at() != before;
     return std::unexpected(std::move(answer).error());
   }
+  if (std::holds_alternative<Done>(*answer)) may_hold_ = might_hold;
   auto acquired = RLOCK_TRY(to_acquired(std::move(*answer)));
   if (std::holds_alternative<Grant>(acquired)) RLOCK_TRY(replicate(request, wait));
   return acquired;
@@ -117,6 +119,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     busy_.ticket = queues ? ticket_ : 0;
     return busy_;
   }
+  if (auto* done = std::get_if<Done>(&answer)) return std::move(*done);
   return base::fail(ErrorCode::internal, "the token was released before");
 }
 

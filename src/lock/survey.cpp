@@ -34,7 +34,7 @@ std::string escaped_for_match(std::string_view prefix) {
 
 Result<Inspection> read_inspection(const Reply& reply, const std::string& server) {
   if (reply.is_error()) return std::unexpected(redis::error_of(reply, server));
-  if (!is_shaped(reply, "ttiiia")) return redis::not_understood(server);
+  if (!is_shaped(reply, "ttiiiat")) return redis::not_understood(server);
   const auto& items = reply.items;
   Inspection result;
   if (items[0].text == "held") {
@@ -53,6 +53,7 @@ Result<Inspection> read_inspection(const Reply& reply, const std::string& server
     const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);
     result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
   }
+  result.last_run = LastRun::decode(items[6].text);
   return result;
 }
 

@@ -8,18 +8,15 @@
 #include <cstdlib>
 
 #include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace rlock::lock {
+
+using base::take_word;
+
 namespace {
 
 constexpr std::size_t max_command = 500;
-
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
 
 std::string one_word(std::string text) {
   std::ranges::replace(text, ' ', '_');
@@ -60,9 +57,9 @@ Who Who::decode(std::string_view text) {
 
 std::optional<Record> Record::decode(std::string_view text) {
   if (take_word(text) != version) return std::nullopt;
-  take_word(text);  // how it is woken
-  take_word(text);  // when it was last seen
   Record record;
+  record.has_ended = take_word(text) == "h";  // else how it is woken
+  take_word(text);                            // when it was last seen
   record.since_us = base::parse_number<std::int64_t>(take_word(text)).value_or(0);
   record.fence = base::parse_number<std::uint64_t>(take_word(text)).value_or(0);
   record.who = Who::decode(text);

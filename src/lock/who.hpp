@@ -34,6 +34,7 @@ struct Record {
   std::int64_t since_us = 0;  ///< server microseconds
   std::uint64_t fence = 0;    ///< 0 for a waiter
   Who who;
+  bool has_ended = false;  ///< of a holder: its command has, and --hold keeps the lock
 
   /// nullopt where there is none, or one of another version: an rlock all the same, of which no more can be told.
   static std::optional<Record> decode(std::string_view text);

@@ -7,6 +7,8 @@
 -- ARGV[4] wake    's', 'c' or 'p' (see info)
 -- ARGV[5] who     free text for status
 -- ARGV[6] grace   see kept_for in common.lua; a hand-off to this token is not stopped
+-- ARGV[7] mode    'x'
+-- ARGV[8] once    milliseconds: do nothing where a run succeeded within them; '' acquire in any case
 --
 -- Returns {1, fence, run}                                 held; run: the id of this run of the server under a grace, which
 --                                                         asks for it anyway; else ''
@@ -17,12 +19,32 @@
 --                   the other set of scripts has it: plain, or Redisson's
 --           record  of the holder, '' when it is not known
 --           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
+--         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
+--                                                         run. Nothing was changed: who may hold or queue releases
 --         {-1}                                            the token has a tombstone; it never holds again
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local grace = ARGV[6] or ''
 
 local function run_id() return grace ~= '' and of_server('run_id') or '' end
+
+-- When a run last succeeded, as the last run tells.
+local function succeeded_at(run)
+  if type(run) ~= 'string' then return end
+  local s, us, ended_s, ended_us = string.match(run, '^1 %d+ ([=%d]+) ([=%d]+) (%d+) (%d+) ')
+  if s == '=' then return ended_s, ended_us end
+  return s, us
+end
+
+local once = tonumber(ARGV[8] or '')
+if once then
+  if is_lost(last) then return UNSTABLE end
+  local run = redis.pcall('GETRANGE', last, 0, MAX_LAST)
+  local s, us = succeeded_at(run)
+  -- A clock that was set back by more than that must not keep everybody from running.
+  local ago = s and s ~= '0' and math.floor((now() - s * 1000000 - us) / 1000)
+  if ago and math.abs(ago) < once then return {2, math.max(ago, 0), run} end
+end
 
 local holder = holder_of_lock()
 
@@ -86,7 +108,7 @@ else
   if has ~= ticket or not scored or known ~= wake or math.abs(now() - seen) >= FRESH_US then
     local from = silence_counts_from()
     redis.call('ZADD', queue, integer(ticket), token)
-    redis.call('HSET', info, token, pack(wake, ticket, 0, who), '@', integer(now()) .. ' ' .. integer(from))
+    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who), '@', integer(now()) .. ' ' .. integer(from))
     keep(queue, QUEUE_MS)
     keep(info, QUEUE_MS)
   end

@@ -6,14 +6,19 @@
 --                  VERSION  1. Another release of rlock may write another version. Its records are not read, and its
 --                           waiters keep their places as long as they are subscribed
 --                  WAKE   s: subscribed to its channel, c: the same, a sharded channel of a Cluster, p: polls (channels
---                         are denied to it)
+--                         are denied to it), h: a holder whose command has ended (--hold)
 --                  SEEN   last heartbeat of a waiter, server microseconds
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
---                  FENCE  of a holder; 0 while waiting
+--                  FENCE  of a holder; of a waiter 0, or 1 where it has a --once
 --                  WHO    free text for status, never read here
 --                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts
 -- KEYS[4] fence  string: the last fence given out
 -- KEYS[5] tombstone  string: exists once this token was released; a late command of it does nothing
+-- KEYS[6] last   string: the last run, "1 LONGEST SUCCEEDED ENDED" and ARGV[7] of its release
+--                  1          version; another one is not read
+--                  LONGEST    the longest --once of any run, milliseconds
+--                  SUCCEEDED  when one last did, as ENDED; "= =": this one, "0 0": none
+--                  ENDED      when this one did, as the server's TIME: two numbers, seconds and microseconds
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
 -- Messages: "g" you have been handed the lock, confirm with acquire; "h MS" you are now among the first, look in MS.
@@ -21,7 +26,7 @@
 -- Message: "r" the queue was lost, return to it with your ticket.
 --
 -- While a Cluster moves a slot to another node, it does so key by key, and refuses commands whose keys are not all there
--- yet. Then only the lock is in KEYS; ARGV ends with the other four names and `moving`. The node that the slot leaves is
+-- yet. Then only the lock is in KEYS; ARGV ends with the other five names and `moving`. The node that the slot leaves is
 -- asked first. It serves this as long as it has the lock, and makes no new keys; the other one serves it afterwards.
 --   "split"  something of the lock may be on the other node. A key that is not here must not be made: it may come from
 --            there, and would stop the move. On the old node, a call with a key that is not here fails.
@@ -34,8 +39,8 @@
 
 local moving = not KEYS[2] and ARGV[#ARGV]
 local split = moving == 'split'
-local function name(i) return KEYS[i] or ARGV[#ARGV - 6 + i] end
-local queue, info, fences, tombstone = name(2), name(3), name(4), name(5)
+local function name(i) return KEYS[i] or ARGV[#ARGV - 7 + i] end
+local queue, info, fences, tombstone, last = name(2), name(3), name(4), name(5), name(6)
 
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
@@ -52,14 +57,17 @@ local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
 local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
+local MAX_LAST = 1023          -- bytes; more of a last run is not read
+local HAS_ONCE = 1             -- in place of a waiter's fence
 
 -- Server microseconds, one instant for the whole script; asked for when needed.
-local asked_time
+local asked, asked_time
+local function time()
+  asked = asked or redis.call('TIME')
+  return asked
+end
 local function now()
-  if not asked_time then
-    local time = redis.call('TIME')
-    asked_time = time[1] * 1000000 + time[2]
-  end
+  asked_time = asked_time or time()[1] * 1000000 + time()[2]
   return asked_time
 end
 

@@ -2,12 +2,13 @@
 --
 -- ARGV[1] max_waiters   how many waiters to list, 1 or more
 --
--- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}}
+-- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}, last}
 --   state    'free', 'held' (by an rlock), 'foreign'
 --   record   of the holder, '' when there is none
 --   pttl     milliseconds, -1 without end, -2 when free
 --   now      server microseconds
 --   waiting  how many wait; the list holds the first ones, in the order of the queue
+--   last     the last run, '' when it is not known
 
 local max_waiters = tonumber(ARGV[1])
 
@@ -26,4 +27,4 @@ for i = 1, #waiters, 2 do
   waiters[i], waiters[i + 1] = waiters[i + 1], read('', 'HGET', info, waiters[i]) or ''
 end
 return {not holder and 'free' or record and 'held' or 'foreign', record or '',
-        redis.call('PTTL', lock), now(), read(0, 'ZCARD', queue), waiters}
+        redis.call('PTTL', lock), now(), read(0, 'ZCARD', queue), waiters, read('', 'GETRANGE', last, 0, MAX_LAST)}

@@ -25,6 +25,14 @@ local function write_lock(token, ms) redis.call('SET', lock, token, 'PX', ms) en
 
 local function delete_lock() redis.call('DEL', lock) end
 
+-- Lets the lock of a holder be held for ms by nobody: returns the token of that. The first write is one that a full
+-- server accepts.
+local function hold_lock(token, ms)
+  redis.call('PEXPIRE', lock, ms)
+  write_lock('hold:' .. token, ms)
+  return 'hold:' .. token
+end
+
 -- The lock is free, and no rlock was given it: tells those who wait for it with a library that sleeps until it is told.
 -- Nothing that is denied here may stop the release.
 local function tell_libraries() end

@@ -55,16 +55,21 @@ local function alive(token, wake, seen)
   return not seen or not silent(seen, SILENT_US)
 end
 
--- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling. Writes
+-- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling. Where a
+-- run has just succeeded, a waiter with a --once has nothing to wait for: it is told to ask, and counts as dead. Writes
 -- nothing: a script that grants must begin with a write that a full server refuses. A delete is not refused, and after
 -- it the server would accept the other writes.
-local function first_waiter(self)
+local function first_waiter(self, succeeded)
   local dead = {}
   while true do
     local token = redis.call('ZRANGE', queue, #dead, #dead)[1]
     if not token or token == self then return token or false, dead end
-    local wake, seen = record_of(token)
-    if alive(token, wake, seen) then return token, dead end
+    local wake, seen, _, once = record_of(token)
+    if succeeded and once == HAS_ONCE then
+      publish(channel_of(token), wake, 'g')
+    elseif alive(token, wake, seen) then
+      return token, dead
+    end
     dead[#dead + 1] = token
   end
 end

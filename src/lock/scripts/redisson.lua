@@ -39,6 +39,17 @@ end
 
 local function delete_lock() redis.call('DEL', lock) end
 
+-- Lets the lock of a holder be held for ms by nobody: returns the token of that. The first write is one that a full
+-- server accepts. Redisson numbers threads from 1.
+local function hold_lock(token, ms)
+  local own = field_of(token)
+  local nobody = string.gsub(own, '1$', '0')
+  redis.call('PEXPIRE', lock, ms)
+  redis.call('HSET', lock, nobody, 1)
+  redis.call('HDEL', lock, own)
+  return nobody
+end
+
 -- The lock is free, and no rlock was given it: tells those who wait for it with Redisson. Where channels belong to slots
 -- it listens there. What is denied here must not stop the release.
 local function tell_libraries()

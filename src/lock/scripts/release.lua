@@ -5,6 +5,10 @@
 -- ARGV[3] force   '1': release whoever holds it; else ''
 -- ARGV[4] grace   see kept_for in common.lua: a lock that was free before is not handed to a waiter meanwhile
 -- ARGV[5] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
+-- ARGV[6] hold    for how many milliseconds from now nobody is to have the lock; '' none. The key stays under a token that
+--                 nobody has, so that nothing renews or releases it but force
+-- ARGV[7] run     "EXIT TOOK ONCE WHO" of the run that ends: EXIT 0 where it succeeded; for how many milliseconds that is
+--                 remembered at least; the rest is free text for status. '' where no run ends
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
@@ -26,15 +30,48 @@ local function is_redisson()
   return true
 end
 
+-- Nothing that is refused here may stop the release. No key is made that may be on another node.
+local function write_last_run(run, exit, once)
+  if is_lost(last) then return end
+  local ms = FENCE_FIRST_MS
+  local succeeded = '= ='
+  local before = redis.pcall('GETRANGE', last, 0, MAX_LAST)
+  if type(before) == 'string' and before ~= '' then
+    local longest, of_before, ended = string.match(before, '^1 (%d+) (%S+ %S+) (%d+ %d+) ')
+    ms = FENCE_MS
+    if longest and tonumber(longest) > tonumber(once) then once = longest end
+    if exit ~= '0' then succeeded = of_before == '= =' and ended or of_before or '0 0' end
+  elseif exit ~= '0' then
+    succeeded = '0 0'
+  end
+  if once ~= '0' then ms = math.max(tonumber(once), ms) end
+  local ended = time()
+  local text = '1 ' .. once .. ' ' .. succeeded .. ' ' .. ended[1] .. ' ' .. ended[2] .. ' ' .. run
+  redis.pcall('SET', last, text, 'PX', ms)
+end
+
+local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
 local holder = holder_of_lock()
 if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
 local mine = holder and (force or holder == token)
 local owner = force and holder or token
 local record = force and mine and owner ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, owner)
 
-if mine then delete_lock() end
+local stays = mine and not force and tonumber(ARGV[6] or '')
+
+if stays then
+  local nobody = hold_lock(token, stays)
+  if not is_lost(info) then
+    local _, _, since, fence, who = record_of(token)
+    redis.call('HSET', info, nobody, pack('h', since or now(), fence or 0, who or ''))
+    keep(info, stays + QUEUE_MS)
+  end
+elseif mine then
+  delete_lock()
+end
+if mine and exit then write_last_run(ARGV[7], exit, once) end
 if split then
-  if mine then tell_libraries() end
+  if mine and not stays then tell_libraries() end
   -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
   redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
   if not mine then redis.pcall('ZREM', queue, token) end
@@ -50,7 +87,13 @@ end
 if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
 local first, dead
-if mine or not holder then first, dead = first_waiter(false) end
+if mine or not holder then first, dead = first_waiter(false, mine and exit == '0') end
+if stays then
+  remove_dead(dead)
+  redis.call('HDEL', info, token)
+  tell_watchers(WATCHERS)  -- until when it is held now
+  return {1, ''}
+end
 if dead and not first then
   remove_dead(dead)
   redis.call('DEL', info)  -- what is left there belongs to dead clients

@@ -1,0 +1,44 @@
+#include "commands/farewell.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include "base/exit_status.hpp"
+
+namespace rlock::commands {
+
+using base::BootClock;
+using base::Duration;
+
+void Farewell::end(lock::LastRun run, Hold hold) {
+  run_ = std::move(run);
+  ended_ = BootClock::now();
+  held_until_ = hold == Hold::yes ? since_ + options_.hold : base::Instant{};
+}
+
+void Farewell::ended(int wait_status) {
+  end(WIFSIGNALED(wait_status) ? lock::LastRun::ended_by(WTERMSIG(wait_status))
+                               : lock::LastRun{.exit_status = WEXITSTATUS(wait_status)},
+      Hold::yes);
+}
+
+void Farewell::killed() { end(lock::LastRun::ended_by(SIGKILL), Hold::yes); }
+
+void Farewell::lost() { end({.exit_status = base::exit_lost}, Hold::no); }
+
+void Farewell::not_started(int exit_status) { end({.exit_status = exit_status}, Hold::no); }
+
+void Farewell::write_to(lock::Request& request) const {
+  auto run = run_;
+  run.took = std::chrono::duration_cast<Duration>(ended_ - since_);
+  run.once = options_.once;
+  run.who = request.who;
+  request.last_run = run.encode();
+  request.hold = std::max(std::chrono::ceil<Duration>(held_until_ - BootClock::now()), Duration::zero());
+}
+
+}  // namespace rlock::commands

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "commands/options.hpp"
+#include "lock/backend.hpp"
+
+namespace rlock::commands {
+
+/// What a run tells the server with its release: how it ended (lock::LastRun), and for how much longer nobody is to have
+/// the lock (--hold). The hold counts from the answer that gave us the lock, on a clock that nobody sets: so it is as
+/// long as asked for at the least, whatever the time is here or there.
+class Farewell {
+ public:
+  explicit Farewell(const Options& options) : options_(options) {}
+
+  /// Now.
+  void acquired() { since_ = base::BootClock::now(); }
+
+  /// One of these before the release. The command ended under the lock, with a status as from waitpid.
+  void ended(int wait_status);
+  /// It was killed there, and rlock with it.
+  void killed();
+  /// While the command ran, or perhaps so: nothing is held on.
+  void lost();
+  /// Another may do better: nothing is held on.
+  void not_started(int exit_status);
+  bool is_known() const { return ended_ != base::Instant{}; }
+
+  /// Before each try, since the hold goes by.
+  void write_to(lock::Request& request) const;
+
+ private:
+  enum class Hold { no, yes };
+  void end(lock::LastRun run, Hold hold);
+
+  const Options& options_;
+  base::Instant since_{};
+  base::Instant ended_{};
+  base::Instant held_until_{};
+  lock::LastRun run_;
+};
+
+}  // namespace rlock::commands

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "lock/who.hpp"
+
+namespace rlock::lock {
+
+/// How the last `run` of a lock ended, for status and --once. A server remembers it for a while; common.lua says how.
+struct LastRun {
+  int exit_status = 0;  ///< of rlock: 128 + n where signal n ended it
+  int signal = 0;       ///< that one; 0: it ended by itself
+  base::Duration took{};
+  base::Duration once{};  ///< for how long it is to be remembered at least
+  Who who{};
+  std::int64_t ended_us = 0;  ///< server microseconds; told by the server
+
+  std::int64_t started_us() const { return ended_us - std::chrono::microseconds(took).count(); }
+
+  static LastRun ended_by(int signal) { return {.exit_status = 128 + signal, .signal = signal}; }
+
+  /// As the script release takes it: "EXIT TOOK ONCE WHO", where EXIT is -n for signal n.
+  std::string encode() const;
+  /// Of what the server keeps; nullopt where there is none, or one of another version.
+  static std::optional<LastRun> decode(std::string_view text);
+};
+
+}  // namespace rlock::lock
