@@ -250,7 +250,7 @@ job_is_lost() {
 @test "a reclaim that goes unanswered is sent again, and does nothing when it comes late" {
   own_server
   background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" \
-    --control "unix:$PWD/control" --fault 'hold match=reclaim: after=60000' >ready
+    --control "unix:$PWD/control" --fault 'hold match=is_forgotten after=60000' >ready
   local proxy=$!
   until_true 10 grep -qs ready ready
   unset 'background_pids[0]'
