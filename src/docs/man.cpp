@@ -2,6 +2,7 @@
 #include "cli/help.hpp"
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"
+#include "docs/libraries.hpp"
 
 namespace rlock::docs {
 namespace {
@@ -84,6 +85,8 @@ COMMAND finds
 .Ev RLOCK_SERVER
 without its password, and
 .Ev RLOCK_PASSWORD_FILE
+and
+.Ev RLOCK_COMPAT
 where there is one, so that an
 .Nm
 inside meets the same lock.
@@ -187,6 +190,7 @@ Print the version.
 .El
 )";
   text += servers();
+  text += locks_of_other_libraries();
   text += environment();
   text += R"(.Sh JSON
 .Li version

@@ -30,16 +30,18 @@ class Contender(threading.Thread):
         self.environment = {**os.environ, "RLOCK_SERVER": url}
         self.chance = random.Random(f"{seed} {name}")
         self.stopping = threading.Event()
+        self.rlock = None  # the last one
         self.ends = []  # (status, what it said)
 
     def run(self):
         while not self.stopping.is_set():
-            rlock = subprocess.run(
+            self.rlock = subprocess.Popen(
                 [*self.words, str(self.hold(self.chance)), self.name, str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                env=self.environment, timeout=600, check=False)
-            self.ends.append((rlock.returncode, rlock.stderr.strip()))
-            if rlock.returncode == UNAVAILABLE:
+                env=self.environment)
+            said = self.rlock.communicate(timeout=600)[1]
+            self.ends.append((self.rlock.returncode, said.strip()))
+            if self.rlock.returncode == UNAVAILABLE:
                 time.sleep(PAUSE)
 
 

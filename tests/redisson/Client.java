@@ -24,8 +24,9 @@ import org.redisson.config.Config;
  * try [MS]          "locked" or "busy"; waits so long, 0 without MS
  * unlock            "unlocked"
  * contend DIR NAME HOLD_MS OFFSET_NS
- *                   locks, works as worker.py does, unlocks, again and again, until the next line or the end of the
- *                   input; "contended N". OFFSET_NS is CLOCK_BOOTTIME - CLOCK_MONOTONIC.
+ *                   locks, works as worker.py does, unlocks, again and again, until the next line comes;
+ *                   "contended N". OFFSET_NS is CLOCK_BOOTTIME - CLOCK_MONOTONIC.
+ * rest              "rested"
  * </pre>
  *
  * An exception is answered with "exception" and what it says. Ends with its input.
@@ -78,6 +79,8 @@ final class Client {
         return "unlocked";
       case "contend":
         return "contended " + contend(Path.of(words[1]), words[2], Long.parseLong(words[3]), Long.parseLong(words[4]));
+      case "rest":
+        return "rested";
       default:
         return "what is " + words[0] + "?";
     }

@@ -1,0 +1,329 @@
+# --compat redisson: the lock is an RLock of Redisson. First the hash, the count and the channel, with what Redisson sends
+# done by hand; then Redisson itself, where there is a JDK and Maven has or gets it.
+load helper
+
+# What the README adds to acl.conf; the names of the locks are bare here.
+acl_more='~* &redisson_lock__channel:* +spublish'
+export RLOCK_PREFIX='' RLOCK_COMPAT=redisson
+
+setup_file() {
+  local port
+  port=$(free_port)
+  export tcp_url=redis://127.0.0.1:$port
+  export client=$BATS_FILE_TMPDIR/client
+  start_server server --port "$port" --bind 127.0.0.1
+  no_redisson=$(bash "$BATS_TEST_DIRNAME/redisson/build.sh" "$client") || export no_redisson
+}
+teardown_file() { stop_servers; }
+
+is_held() { [ "$(redis exists "$key")" = 1 ]; }
+is_free() { [ "$(redis exists "$key")" = 0 ]; }
+waiting() { [ "$(redis zcard "rlock:q:{$key}")" = "$1" ]; }
+channel() { echo "redisson_lock__channel:{$key}"; }
+listens() { [ "$(redis pubsub numsub "${1:-$(channel)}" | tail -1)" -ge 1 ]; }
+
+# field TOKEN: as it stands in the hash.
+field() { sed -E 's/^(.{8})(.{4})(.{4})(.{4})(.{12})$/\1-\2-\3-\4-\5:1/' <<<"$1"; }
+
+theirs=0f5d8a52-7a34-4c0c-9d7a-3a0b8f5a1c11:47
+# their_lock [MS [KEY]]: what Redisson sends to lock; "" when it has it, else the ttl of the holder.
+their_lock() {
+  redis eval 'if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[2]) == 0 then
+                return redis.call("pttl", KEYS[1])
+              end
+              redis.call("hincrby", KEYS[1], ARGV[2], 1)
+              redis.call("pexpire", KEYS[1], ARGV[1])
+              return false' 1 "${2:-$key}" "${1:-30000}" "$theirs"
+}
+# their_unlock: and to unlock.
+their_unlock() {
+  redis eval 'if redis.call("hincrby", KEYS[1], ARGV[2], -1) > 0 then return 0 end
+              redis.call("del", KEYS[1])
+              redis.call("publish", KEYS[2], ARGV[1])
+              return 1' 2 "$key" "$(channel)" 0 "$theirs"
+}
+# listener: one who sleeps until it is told; hears CHANNEL, and what it hears stands in heard.
+listener() {
+  background redis-cli -s "$sock" subscribe "${1:-$(channel)}" >heard
+  until_true 10 listens "${1:-$(channel)}"
+}
+messages() { grep -cx 0 heard || true; }
+told() { [ "$(messages)" = "$1" ]; }
+
+@test "the lock is Redisson's hash, under the token as a UUID, and counts 1 however often it is renewed" {
+  local token
+  token=$(rlock acquire -t 20s "$key")
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1" ]
+  [ "$(redis pttl "$key")" -le 20000 ]
+  rlock renew -t 60s "$key" "$token"
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1" ]
+  [ "$(redis pttl "$key")" -gt 50000 ]
+  [ "$(their_lock)" -gt 50000 ]
+  rlock release "$key" "$token"
+  is_free
+  [ -z "$(their_lock)" ]
+}
+
+@test "who sleeps until it is told is told at a release, at a forced one, and by the guard of a killed rlock" {
+  local token
+  listener
+  token=$(rlock acquire "$key")
+  rlock release "$key" "$token"
+  until_true 10 told 1
+  rlock acquire "$key"
+  rlock release --force "$key"
+  until_true 10 told 2
+  background rlock run -t 60s "$key" -- sleep 60
+  local rlock=$!
+  until_true 10 guard_of "$rlock"
+  until_true 10 is_held
+  kill -KILL "$rlock"
+  until_true 10 told 3
+  is_free
+}
+
+@test "a name with a brace in it stands bare in the channel's" {
+  local name
+  for name in 'a{b}c' 'x{y'; do
+    listener "redisson_lock__channel:$name"
+    rlock run "$name" -- true
+    until_true 10 told 1
+    end_jobs
+  done
+}
+
+@test "nobody is told when the lock goes to a waiter; it is when the last one has released" {
+  local token
+  listener
+  token=$(rlock acquire "$key")
+  background rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 waiting 1
+  rlock release "$key" "$token"
+  until_true 10 test -e up
+  told 0
+  touch go
+  until_true 10 told 1
+}
+
+@test "a lock of Redisson's is busy, whoever asks, and stands" {
+  [ -z "$(their_lock)" ]
+  [ -z "$(their_lock)" ]
+  expect_error 75 "busy: $key is held by another program than rlock" rlock run -n "$key" -- touch ran
+  expect_error 75 "busy: $key is held by another program than rlock" rlock acquire -w 200ms "$key"
+  expect_error 79 "$key is held by somebody else" rlock release "$key" 0f5d8a527a344c0c9d7a3a0b8f5a1c11
+  expect_error 79 "$key is held by somebody else" rlock renew "$key" 0f5d8a527a344c0c9d7a3a0b8f5a1c11
+  [ ! -e ran ]
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$theirs 2" ]
+  rlock status "$key" | grep -q 'held .*not an rlock'
+}
+
+@test "a waiter has the lock when Redisson has unlocked as often as it had locked" {
+  their_lock
+  their_lock
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  [ "$(their_unlock)" = 0 ]
+  is_held
+  [ ! -e ran ]
+  [ "$(their_unlock)" = 1 ]
+  until_true 3 test -e ran
+  finish
+}
+
+@test "a waiter has the lock when Redisson's lease ends, or its lock is deleted without a word" {
+  their_lock 700
+  expect 0 rlock run -w 10s "$key" -- true
+  their_lock
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  redis del "$key"
+  until_true 3 test -e ran
+  finish
+}
+
+@test "waiters pass the lock on in their order, each with a higher fence" {
+  local token i
+  token=$(rlock acquire "$key")
+  for i in 1 2 3; do
+    background rlock run "$key" -- sh -c "echo $i \$RLOCK_FENCE >>passed"
+    until_true 10 waiting "$i"
+  done
+  rlock release "$key" "$token"
+  finish
+  [ "$(cut -d' ' -f1 passed | paste -sd ' ')" = '1 2 3' ]
+  sort -c -n -k2 passed
+}
+
+@test "what runs under the lock meets the same lock" {
+  # shellcheck disable=SC2016 # the command's own
+  expect 0 env -u RLOCK_COMPAT rlock run --compat redisson "$key" -- sh -c '
+    [ "$(redis-cli -s "$sock" type "$RLOCK_KEY")" = hash ] && rlock renew && rlock run -n "$RLOCK_KEY" -- true &&
+      rlock status --exit-code "$RLOCK_KEY" && ! RLOCK_TOKEN= rlock run -n "$RLOCK_KEY" -- true'
+  [[ $output == *"busy: $key is held by "*" pid "* ]]
+  is_free
+  # Without it, nothing of it is left.
+  expect 0 rlock run --compat none "$key" -- sh -c '! env | grep RLOCK_COMPAT'
+}
+
+@test "what is no RLock is left alone: a plain lock, one for readers and writers, other data" {
+  redis set plain theirs px 60000
+  redis hset readers mode read "$theirs" 1
+  redis hset data name value
+  redis rpush list one
+  local name
+  for name in plain readers data list; do
+    redis dump $name >before
+    expect_error 75 "busy: $name is held by another program than rlock" rlock run -n $name -- true
+    expect_error 79 "$name is held by somebody else" rlock release $name 0123456789abcdef0123456789abcdef
+    expect 0 rlock status --exit-code $name
+    [ $name = readers ] || expect_error 79 "$name on the server is other data" rlock release --force $name
+    redis dump $name >after
+    cmp before after
+  done
+  expect 0 rlock release --force readers
+}
+
+@test "who asks for the other kind of lock is told" {
+  redis set "$key" theirs px 60000
+  expect_error 75 'leave out --compat redisson' rlock run -n "$key" -- true
+  redis del "$key"
+  their_lock
+  expect_error 75 'use --compat redisson' rlock run -n --compat none "$key" -- true
+  redis del "$key"
+  rlock acquire "$key"
+  expect_error 75 'use --compat redisson' rlock acquire -n --compat none "$key"
+  # One for readers and writers is neither.
+  redis hset readers mode read "$theirs" 1
+  expect_error 75 'than rlock' rlock run -n --compat none readers -- true
+  [[ $stderr != *compat* ]]
+}
+
+@test "a full server gives no lock, and takes one back" {
+  not_under_acl 'a server of its own'
+  own_server
+  local token
+  token=$(rlock acquire "$key")
+  redis config set maxmemory 1
+  expect 69 rlock acquire -n other
+  rlock release "$key" "$token"
+  is_free
+}
+
+@test "a server that restarted and forgot the lock has it back, as Redisson's hash" {
+  own_server
+  background rlock run -t 5m "$key" -- sh -c 'printenv RLOCK_TOKEN >token; touch up; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 test -e up
+  renewed() { [ "$(redis info commandstats | sed -n 's/^cmdstat_client|tracking:calls=\([0-9]*\).*/\1/p')" -ge 1 ]; }
+  until_true 10 renewed
+  kill_own_server
+  own_server
+  until_true 10 is_held
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$(cat token)") 1" ]
+  touch go
+  finish
+  is_free
+}
+
+@test "several servers: a majority of Redisson's hashes" {
+  not_under_acl 'servers of its own'
+  local name urls=''
+  for name in one two three; do
+    start_server "$name-$BATS_TEST_NUMBER"
+    urls+=${urls:+,}$url
+  done
+  at() { redis-cli -s "$BATS_FILE_TMPDIR/$1-$BATS_TEST_NUMBER.sock" "${@:2}"; }
+  # So that they are soon old enough to vote.
+  export RLOCK_SERVER=$urls RLOCK_TTL=1s RLOCK_GRACE=1s
+  # shellcheck disable=SC2016 # the command's own
+  expect 0 rlock run "$key" -- sh -c 'rlock renew && ! RLOCK_TOKEN= rlock run -n "$RLOCK_KEY" -- true'
+  [ "$(at one exists "$key")$(at two exists "$key")$(at three exists "$key")" = 000 ]
+  for name in one two; do at "$name" hset "$key" "$theirs" 1; done
+  expect_error 75 "busy: $key" rlock run -n "$key" -- true
+}
+
+@test "the README's example does what it says, and nothing is denied that is more than the README permits" {
+  local more
+  example=$(sed -n 's/^    \(rlock run --compat .*[^ ]\)  *# .*/\1/p' "$BATS_TEST_DIRNAME/../README.md")
+  more=$(sed -n 's/^| `--compat redisson` | `\(.*\)` |$/\1/p' "$BATS_TEST_DIRNAME/../README.md")
+  key=orders
+  # shellcheck disable=SC2046 # words
+  redis acl setuser narrow reset on nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${more/KEY/$key}
+  redis acl log reset
+  export RLOCK_SERVER=unix://narrow:@$sock
+  printf '#!/bin/sh\nredis-cli -s "$sock" hlen orders >fields\n' >reindex.sh
+  chmod +x reindex.sh
+  listener
+  unset RLOCK_COMPAT RLOCK_PREFIX
+  bash -c "$example"
+  [ "$(cat fields)" = 1 ]
+  until_true 10 told 1
+  end_jobs
+  background_pids=()
+  export RLOCK_COMPAT=redisson RLOCK_PREFIX=''
+  rlock acquire "$key" >token
+  background rlock run "$key" -- touch ran
+  background rlock run "$key" -- touch ran2
+  until_true 10 waiting 2
+  rlock renew "$key" "$(cat token)"
+  rlock status "$key"
+  rlock release --force "$key"
+  finish
+  [ -e ran ] && [ -e ran2 ]
+  [ -z "$(redis acl log)" ] || {
+    redis acl log >&2
+    return 1
+  }
+}
+
+# With Redisson itself. service: a JVM that does what it is ordered, one at a time; order LINE, and says PATTERN N: its Nth
+# answer.
+needs_redisson() { [ -z "${no_redisson:-}" ] || skip "$no_redisson"; }
+service() {
+  mkfifo orders
+  "$client/client" "$tcp_url" "$key" "$@" <orders >said 3>&- &
+  service=$!
+  exec 4>orders
+  until_true 30 says ready 1
+}
+order() { echo "$1" >&4; }
+says() { [[ $(sed -n "$2p" said) == $1 ]]; }
+
+@test "Redisson itself: each excludes the other, and wakes it, after a kill too" {
+  needs_redisson
+  local token rlock
+  service 1500
+  order lock
+  until_true 10 says 'locked *' 2
+  expect_error 75 "busy: $key" rlock run -n "$key" -- true
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  order unlock
+  until_true 3 test -e ran
+  finish
+
+  token=$(rlock acquire -t 60s "$key")
+  order 'try 100'
+  until_true 10 says busy 4
+  order lock
+  until_true 10 listens
+  rlock release "$key" "$token"
+  until_true 10 says 'locked *' 5
+  order unlock
+  until_true 10 says unlocked 6
+
+  rlock run -t 60s "$key" -- sleep 60 3>&- &
+  rlock=$!
+  until_true 10 guard_of "$rlock"
+  until_true 10 is_held
+  order lock
+  until_true 10 listens
+  kill -KILL "$rlock"
+  until_true 10 says 'locked *' 7
+
+  background rlock run "$key" -- touch after
+  until_true 10 waiting 1
+  kill -KILL "$service"
+  until_true 10 test -e after
+  finish
+  exec 4>&-
+}
