@@ -20,6 +20,12 @@ script() {
 
 acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-}"; }
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
+# hold TOKEN MS: its command has ended, nobody is to have the lock for so long.
+hold() { script release "$1" "$1" 10000 '' '' '' "$2"; }
+# run_ended TOKEN EXIT [ONCE]: a run releases.
+run_ended() { script release "$1" "$1" 10000 '' '' '' '' "$2 42 ${3:-0} 7 host ann "; }
+# once TOKEN MS [TICKET]: an acquire that has nothing to do where a run has succeeded.
+once() { script acquire "$1" "$1" 30000 "${3-}" s '7 host ann ' '' x "$2"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
 reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}"; }
@@ -398,6 +404,112 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(check a)" 0
 }
 
+@test "release with a hold leaves the lock to nobody, under the same fence, and tells the first waiters" {
+  local fence_of_a
+  fence_of_a=$(acquire a | line 2)
+  queued b
+  is "$(hold a 20000)" 1 ''
+  [ "$(holder)" = hold:a ]
+  [ "$(redis pttl "rlock:$key")" -le 20000 ]
+  [ "$(redis pttl "rlock:$key")" -gt 10000 ]
+  setup_names
+  is "$(redis hget "$info" hold:a)" "1 h * * $fence_of_a 7 host ann "
+  is "$(records)" b hold:a
+  until_true 10 heard b 'h *[0-9]*'
+  is "$(acquire b 30000 0)" 0 '[1-9]*' 0 '[12]*' 1 "1 h * * $fence_of_a 7 host ann " 0
+  # The same again, and all that this token could still say.
+  is "$(hold a 90000)" 0
+  is "$(release a)" 0
+  is "$(renew a 90000)" 0
+  is "$(check a)" 0
+  is "$(acquire a 90000)" -1
+  [ "$(holder)" = hold:a ]
+  [ "$(redis pttl "rlock:$key")" -le 20000 ]
+  is "$(release other 10000 1)" 1 "1 h * * $fence_of_a 7 host ann "
+  claimed_by b
+}
+
+@test "release with a hold of a lock that is not held holds nothing" {
+  is "$(hold a 20000)" -1
+  is_free
+  acquire b
+  is "$(hold a 20000)" 0
+  [ "$(holder)" = b ]
+}
+
+@test "release of a run keeps how it ended, and when one last succeeded" {
+  local success
+  acquire a
+  run_ended a 3
+  setup_names
+  is "$(redis get "$last")" "1 0 0 0 [0-9]* [0-9]* 3 42 0 7 host ann "
+  acquire b
+  run_ended b 0 5000
+  success=$(redis get "$last" | cut -d' ' -f5,6)
+  is "$(redis get "$last")" "1 5000 = = $success 0 42 5000 7 host ann "
+  for token in c d; do
+    acquire "$token"
+    run_ended "$token" -9
+    is "$(redis get "$last")" "1 5000 $success [0-9]* [0-9]* -9 42 0 7 host ann "
+  done
+  # Who does not hold has not run.
+  acquire e
+  run_ended f 0
+  release e
+  is "$(redis get "$last")" "1 5000 $success [0-9]* [0-9]* -9 42 0 7 host ann "
+}
+
+@test "acquire with a once that is satisfied changes nothing, whoever holds" {
+  local before
+  is "$(once a 5000)" 1 '[1-9]*'
+  run_ended a 0
+  before=$(redis dbsize)
+  is "$(once b 60000)" 2 '[0-9]*' '1 0 = = *'
+  is "$(once b 60000 0)" 2 '[0-9]*' '1 0 = = *'
+  [ "$(redis dbsize)" = "$before" ]
+  is_free
+  acquire c
+  is "$(once b 60000 0)" 2 '[0-9]*' '1 0 = = *'
+  is "$(once c 60000)" 2 '[0-9]*' '1 0 = = *'
+  [ "$(holder)" = c ]
+  waiting 0
+}
+
+@test "a clock that was set back for longer than the once keeps nobody from running, a little keeps it" {
+  local now
+  setup_names
+  now=$(redis time | head -1)
+  redis set "$last" "1 0 = = $((now + 3600)) 1 0 42 0 7 host ann "
+  is "$(once a 9000000)" 2 0 '1 0 = = *'
+  is "$(once a 3000000)" 1 '[1-9]*'
+}
+
+@test "a run that succeeded sends home who waits for it with a once, and the next gets the lock" {
+  local token
+  acquire a
+  for token in b c; do
+    listener "$token"
+    once "$token" 60000 0
+  done
+  queued d
+  listener e
+  once e 60000 0
+  run_ended a 0
+  for token in b c d; do until_true 10 heard "$token" g; done
+  claimed_by d
+  waiting 1
+  is "$(records)" d e
+}
+
+@test "a run that failed hands the lock to who waits for it with a once" {
+  acquire a
+  listener b
+  once b 60000 0
+  run_ended a 1
+  claimed_by b
+  is "$(once b 60000 0)" 1 '[1-9]*'
+}
+
 @test "renew of another's lock returns 0, of nobody's -1" {
   is "$(renew a)" -1
   is_free
@@ -411,7 +523,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "inspect tells free, held and foreign, and lists the queue in order" {
-  is "$(inspect)" free '' -2 '[1-9]*' 0 ''
+  is "$(inspect)" free '' -2 '[1-9]*' 0 '' ''
   acquire a 20000
   is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 0 ''
   local b c
@@ -424,6 +536,10 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis del "rlock:$key"
   redis rpush "rlock:$key" theirs
   [ "$(inspect | head -1)" = foreign ]
+  redis del "rlock:$key" "rlock:q:{rlock:$key}"
+  acquire d
+  run_ended d 0
+  is "$(inspect)" free '' -2 '[1-9]*' 0 '' '1 0 = = *'
 }
 
 @test "inspect writes nothing" {
