@@ -82,6 +82,16 @@ told() { [ "$(messages)" = "$1" ]; }
   is_free
 }
 
+@test "--hold: it stays held by nobody, and who sleeps is told how long" {
+  listener
+  rlock run -t 60s --hold 2s "$key" -- true
+  until_true 10 told 1
+  [[ $(redis hgetall "$key" | paste -sd ' ') == *':0 1' ]]
+  [ "$(their_lock)" -le 2000 ]
+  expect_error 75 "busy: $key is held" rlock run -n "$key" -- true
+  until_true 5 is_free
+}
+
 @test "a name with a brace in it stands bare in the channel's" {
   local name
   for name in 'a{b}c' 'x{y'; do

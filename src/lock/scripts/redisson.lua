@@ -39,23 +39,24 @@ end
 
 local function delete_lock() redis.call('DEL', lock) end
 
+-- Tells those who wait for the lock with Redisson to look: it is free, and no rlock was given it. Where channels belong to
+-- slots it listens there. What is denied here must not stop the release.
+local function tell_libraries()
+  local channel = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}')
+  redis.pcall('PUBLISH', channel, '0')
+  redis.pcall('SPUBLISH', channel, '0')
+end
+
 -- Lets the lock of a holder be held for ms by nobody: returns the token of that. The first write is one that a full
--- server accepts. Redisson numbers threads from 1.
+-- server accepts. Redisson numbers threads from 1. Who sleeps is told, since the ttl that it has seen may be longer.
 local function hold_lock(token, ms)
   local own = field_of(token)
   local nobody = string.gsub(own, '1$', '0')
   redis.call('PEXPIRE', lock, ms)
   redis.call('HSET', lock, nobody, 1)
   redis.call('HDEL', lock, own)
+  tell_libraries()
   return nobody
-end
-
--- The lock is free, and no rlock was given it: tells those who wait for it with Redisson. Where channels belong to slots
--- it listens there. What is denied here must not stop the release.
-local function tell_libraries()
-  local channel = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}')
-  redis.pcall('PUBLISH', channel, '0')
-  redis.pcall('SPUBLISH', channel, '0')
 end
 
 -- Whether a FOREIGN holder is a plain lock.
