@@ -68,7 +68,7 @@ end_move() {
   for port in $target $source $ports; do at "$port" cluster setslot "$slot" node "$id"; done
 }
 # The names of all keys of a lock but its own.
-side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1"; }
+side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1" l "$1"; }
 
 @test "any node of it leads to the master of a key, and dead ones are passed by" {
   local port i fence=0 next
@@ -315,6 +315,20 @@ lives_for() {
 }
 
 # Skipped where the unit tests were not built.
+@test "a hold and the last run move with their slot" {
+  local name
+  rlock run --hold 1h "$key" -- true
+  begin_move "rlock:$key"
+  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
+  expect 75 rlock run -n "$key" -- touch ran
+  end_move
+  expect 75 rlock run -n "$key" -- touch ran
+  expect 0 rlock run -v --once 1h "$key" -- touch ran
+  [[ $output == *'nothing to do'* ]]
+  [ ! -e ran ]
+  expect 0 rlock release --force "$key"
+}
+
 @test "all names of a lock are in its slot, for 10,000 keys with braces and without" {
   [ -x "${RLOCK%/*}/unit_tests" ] || skip 'needs the unit tests to be built'
   TEST_CLUSTER_URL=redis://127.0.0.1:${ports%% *} "${RLOCK%/*}/unit_tests" \

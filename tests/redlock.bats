@@ -357,6 +357,60 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   until_true 5 holders 0
 }
 
+@test "--hold keeps the lock on each server, for others and in status" {
+  rlock run --hold 1h "$key" -- true
+  until_true 2 holders 5
+  for name in "${names[@]}"; do [[ $(at "$name" get "rlock:$key") == hold:* ]]; done
+  expect 75 rlock run -n "$key" -- touch ran
+  [[ $output == *'whose command has ended (--hold)'* ]]
+  rlock status --json "$key" | jq -e '.held and .votes == 5 and .holders[0].hold and .last_run.exit_status == 0'
+  expect 0 rlock release --force "$key"
+  until_true 2 holders 0
+}
+
+@test "waiters get the lock in their order when the hold has ended on all servers" {
+  rlock run --hold 2s "$key" -- true
+  for i in 1 2 3; do
+    background rlock run -w 20s "$key" -- sh -c "echo $i >>order"
+    until_true 5 queues "$i"
+  done
+  finish
+  [ "$(tr -d '\n' <order)" = 123 ]
+}
+
+@test "--once is told by any of the servers that a success was left on" {
+  rlock run "$key" -- true
+  stop one two
+  expect 0 rlock run -v --once 1h "$key" -- touch ran
+  [[ $output == *'nothing to do'* ]]
+  kill -CONT "$(server_pid one)" "$(server_pid two)"
+  # Two others have been away, and know of nothing.
+  for name in three four; do at "$name" del "rlock:l:{rlock:$key}"; done
+  expect 0 rlock run --once 1h "$key" -- touch ran
+  at five del "rlock:l:{rlock:$key}"
+  expect 0 rlock run --once 1h "$key" -- touch ran
+  [ ! -e ran ]
+  until_true 2 holders 0
+  for name in one two; do at "$name" del "rlock:l:{rlock:$key}"; done
+  expect 0 rlock run --once 1h "$key" -- touch ran
+  [ -e ran ]
+}
+
+@test "waiters with --once end with 0 when the run before them has succeeded" {
+  rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' 3>&- &
+  until_true 5 test -e up
+  for i in 1 2 3; do
+    background rlock run --once 1h -w 20s "$key" -- touch ran
+    until_true 5 queues "$i"
+  done
+  touch go
+  wait $!
+  finish
+  [ ! -e ran ]
+  queues 0
+  until_true 2 holders 0
+}
+
 @test "while a majority cannot be reached a holder is stopped before its lease ends" {
   rlock run --ttl 2s "$key" -- sh -c 'touch running; sleep 30' 3>&- &
   pid=$!
