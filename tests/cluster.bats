@@ -86,6 +86,25 @@ side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1" l "$1"; }
   expect_error 69 'Connection refused' rlock run --connect-timeout 300ms --server redis+cluster://127.0.0.1:1,127.0.0.1:2 "$key" true
 }
 
+@test "acquire --while-pid holds while its slot is moved, and releases where that is then" {
+  cat >script <<-END
+	eval "\$(rlock acquire --export --while-pid \$\$ -t 2s '$key')"
+	echo \$\$ >has_it
+	while :; do sleep 0.02; done
+	END
+  bash script 3>&- &
+  local script=$!
+  until_true 10 test -s has_it
+  begin_move "rlock:$key"
+  sleep 1
+  end_move
+  [ "$(owner_of "rlock:$key")" = "$target" ]
+  sleep 1.5
+  expect 75 rlock run -n "$key" -- true
+  kill -KILL "$script"
+  expect 0 rlock run -w 10s "$key" -- true
+}
+
 @test "waiters get their turn in order, told by sharded channels alone" {
   local i port
   needs_shards

@@ -96,7 +96,7 @@ recipes() {
     printf '#!/bin/sh\necho "$0" >>ran\n' >"$script"
     chmod +x "$script"
   done
-  held=$(sed -nE 's/^(.*\()?rlock (run|acquire) (-[^ ]+ ([0-9]+[a-z]*|[0-9]) |-[^ ]+ )*([a-z-]+).*/\5/p' recipe-* | sort -u)
+  held=$(sed -nE 's/--while-pid \$\$ //; s/^(.*\()?rlock (run|acquire) (-[^ ]+ ([0-9]+[a-z]*|[0-9]) |-[^ ]+ )*([a-z-]+).*/\5/p' recipe-* | sort -u)
   [ "$(wc -w <<<"$held")" -ge 4 ]
 }
 

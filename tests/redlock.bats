@@ -418,3 +418,30 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   stop one two three
   ended 79 "$pid"
 }
+
+@test "acquire --while-pid keeps a majority; a script that releases by itself is left alone, a killed one frees the lock" {
+  cat >script <<-END
+	eval "\$(rlock acquire --export --while-pid \$\$ '$key')"
+	echo \$\$ >has_it
+	read -r _ <go && rlock release && read -r _ <go
+	END
+  mkfifo go
+  bash script 3>&- &
+  local script=$!
+  until_true 10 test -s has_it
+  stop one two
+  sleep 4
+  kill -CONT "$(server_pid one)" "$(server_pid two)"
+  expect 75 rlock run -n "$key" -- true
+  echo >go
+  until_true 5 eval "! pgrep -f '^rlock-keeper $key\$'"
+  expect 0 rlock run "$key" -- true
+  echo >go
+  ended 0 "$script"
+  rm has_it
+  bash script 3>&- &
+  script=$!
+  until_true 10 test -s has_it
+  kill -KILL "$script"
+  until_true 5 holders 0
+}

@@ -387,7 +387,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "check returns the fence and the record of the holder's token, 0 for another's lock, -1 for nobody's; it writes nothing" {
-  is "$(check a)" -1
+  is "$(check a)" -1 0
   acquire a 20000
   setup_names
   redis pexpire "$lock" 10000
@@ -398,10 +398,10 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   run -1 grep -x 'cmdstat_\(set\|pexpire\|hset\|del\|zadd\|publish\)' called
   redis del "$info"
   is "$(check a)" 1 0 ''
-  is "$(check b)" 0
+  is "$(check b)" 0 0
   redis del "$lock"
   redis hset "$lock" field value
-  is "$(check a)" 0
+  is "$(check a)" 0 0
 }
 
 @test "release with a hold leaves the lock to nobody, under the same fence, and tells the first waiters" {
@@ -511,15 +511,26 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "renew of another's lock returns 0, of nobody's -1" {
-  is "$(renew a)" -1
+  is "$(renew a)" -1 0
   is_free
   acquire b 20000
-  is "$(renew a 60000)" 0
+  is "$(renew a 60000)" 0 0
   [ "$(redis pttl "rlock:$key")" -le 20000 ]
   redis del "rlock:$key"
   redis hset "rlock:$key" field value
-  is "$(renew a)" 0
+  is "$(renew a)" 0 0
   [ "$(redis pttl "rlock:$key")" = -1 ]
+}
+
+@test "renew and check tell a token that was released, whoever has the lock now" {
+  acquire a
+  release a
+  is "$(renew a)" -1 1
+  is "$(check a)" -1 1
+  acquire b
+  is "$(renew a)" 0 1
+  is "$(check a)" 0 1
+  is "$(renew c)" 0 0
 }
 
 @test "inspect tells free, held and foreign, and lists the queue in order" {
@@ -560,7 +571,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis del "rlock:$key"
   queued b
   [ "$(holder)" = b ]
-  is "$(renew a)" 0
+  is "$(renew a)" 0 0
   is "$(release a)" 0 ''
   [ "$(holder)" = b ]
 }
@@ -608,7 +619,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "reclaim of a lock that was deleted on a server that did not restart says that nobody holds it" {
-  is "$(reclaim a 1234 "$(run_id)")" -1
+  is "$(reclaim a 1234 "$(run_id)")" -1 0
   is_free
 }
 
@@ -617,7 +628,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(reclaim a 1234 '')" 1 1234 "$(run_id)"
   redis del "rlock:$key" "rlock:f:{rlock:$key}"
   now=$(redis time | head -1)
-  is "$(reclaim a "${now}000000" '')" -1
+  is "$(reclaim a "${now}000000" '')" -1 0
   is_free
 }
 
@@ -638,15 +649,15 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 
 @test "reclaim after somebody else held the lock says that it is lost" {
   acquire b
-  is "$(reclaim a 1234)" 0
+  is "$(reclaim a 1234)" 0 0
   [ "$(holder)" = b ]
   release b
-  is "$(reclaim a 1234)" -1
+  is "$(reclaim a 1234)" -1 0
   is_free
   # Also where the clock stands behind our fence.
-  is "$(reclaim a "$(($(redis time | head -1) + 3600))000000")" -1
+  is "$(reclaim a "$(($(redis time | head -1) + 3600))000000")" -1 0
   redis set "rlock:f:{rlock:$key}" no-fence
-  is "$(reclaim a 1234)" -1
+  is "$(reclaim a 1234)" -1 0
 }
 
 @test "reclaim takes no notice of a fence from before the server started" {
@@ -658,7 +669,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(reclaim a 1234)" 1 1234 "$(run_id)"
   redis del "rlock:$key"
   redis set "rlock:f:{rlock:$key}" 1235
-  is "$(reclaim a 1234)" -1
+  is "$(reclaim a 1234)" -1 0
 }
 
 @test "reclaim on a promoted server takes no notice of a fence that is older than ours, however long it has been up" {
@@ -666,8 +677,8 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   acquire before
   release before
   ours=$(($(redis get "rlock:f:{rlock:$key}") + 1000))
-  is "$(reclaim a "$ours")" -1
-  is "$(other=1 reclaim a "$ours" "$(run_id)")" -1
+  is "$(reclaim a "$ours")" -1 0
+  is "$(other=1 reclaim a "$ours" "$(run_id)")" -1 0
   is "$(other=1 reclaim a "$ours" '')" 1 "$ours" "$(run_id)"
   redis del "rlock:$key"
   redis set "rlock:f:{rlock:$key}" $((ours - 1))
@@ -675,12 +686,12 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   release a
   acquire since
   release since
-  is "$(other=1 reclaim b "$ours")" -1
+  is "$(other=1 reclaim b "$ours")" -1 0
 }
 
 @test "reclaim of a released token does nothing" {
   release a
-  is "$(reclaim a 1234)" -1
+  is "$(reclaim a 1234)" -1 1
   is_free
 }
 
@@ -797,7 +808,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   redis setrange "rlock:$key" 50000000 x
   redis config resetstat
   is "$(acquire a)" 0 0 -1 -1 0 '' 0
-  is "$(renew a)" 0
+  is "$(renew a)" 0 0
   is "$(release a)" 0 ''
   [ "$(inspect | head -1)" = foreign ]
   [ "$(redis info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')" -lt 1000000 ]

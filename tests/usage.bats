@@ -272,7 +272,7 @@ verbs=(run acquire renew release status)
   wrong 'did you mean --ttl?' run --tll 5s "$key" -- true
   wrong 'did you mean --nonblock?' acquire --non-block "$key"
   wrong 'did you mean --server?' --sever "$url" status
-  wrong 'it is an option of run' acquire --signal INT "$key"
+  wrong 'it is an option of run' acquire --no-renew "$key"
   wrong "'--xyzzy' is not an option of rlock acquire; see" acquire --xyzzy "$key"
 }
 

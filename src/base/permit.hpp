@@ -19,6 +19,7 @@ class Permit {
   /// Why it ended before its time, the milder ones first.
   enum class Loss {
     none,
+    released,  ///< by somebody who has the token; see lock::OnRelease
     enforced,  ///< the guard had to act: rlock, when it goes on, must treat the lock as lost
     gone,      ///< we do not hold the lock any more
     taken,     ///< another holder has it and may be running: no grace for the command

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
+#include "commands/keep.hpp"
 #include "commands/output.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
@@ -27,6 +28,20 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
   return lease.token + "\n";
 }
 
+// Nobody has read the token, so nobody could release the lock. Over a connection that no other process has: a keeper
+// finds out that the lock was released, and ends.
+int released(const Options& options, const Place& place, const lock::Request& request, process::Signals& signals,
+             const std::string& why) {
+  const auto backend = open_backend(place.servers, place.names.lock, scripts_for(options.compat),
+                                    options.connect_timeout, redis::Greet::together);
+  base::GracePoller grace_poller(signals);
+  (void)base::until_served(base::BootClock::now() + options.connect_timeout, grace_poller, [&](base::Instant until) {
+    return backend->release(request, lock::Force::no, {until, grace_poller});
+  });
+  base::log_error(why + "; released the lock");
+  return base::exit_internal;
+}
+
 }  // namespace
 
 int acquire(const Options& options) {
@@ -36,29 +51,36 @@ int acquire(const Options& options) {
   }
   const auto place = place_of(options);
   if (!place) return report(place.error(), options);
+  auto kept = Kept::open(options);
+  if (!kept) return report(kept.error(), options);
   auto token = base::random_token();
   if (!token) return report(token.error(), options);
 
   process::Signals signals;
+  std::optional<process::WhileAlive> while_alive;
+  if (*kept) while_alive.emplace(signals, (*kept)->process);
+  base::Poller& poller = while_alive ? static_cast<base::Poller&>(*while_alive) : signals;
   // The holder is the script that called rlock; this process ends now.
-  const lock::Request request{place->names,  std::move(*token), options.ttl, lock::Who::describe(::getppid(), ""),
+  const auto holder = *kept ? options.while_pid : ::getppid();
+  const lock::Request request{place->names,  std::move(*token), options.ttl, lock::Who::describe(holder, ""),
                               options.grace, options.replicas};
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat), options.connect_timeout, redis::Greet::together);
-  lock::Acquisition acquisition(*backend, request, lock::LeaseTerms{options.ttl, {}, {}}, signals);
+  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
+                                    options.connect_timeout, redis::Greet::together);
+  const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
+  lock::Acquisition acquisition(*backend, request, terms, poller);
   auto lease = acquisition.acquire(patience(options));
+  if (!lease && lease.error().code == base::ErrorCode::interrupted && !signals.first_ending()) {
+    base::log_error("--while-pid: process " + std::to_string(holder) + " has ended; " + options.key + " is not held");
+    return base::exit_usage;
+  }
   if (!lease) return report(lease.error(), options, &signals);
   if (!*lease) return report_busy(options, acquisition.met(), *backend);
+  if (*kept) {
+    const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));
+    if (!begun) return released(options, *place, request, signals, begun.error().message);
+  }
   if (print(text_of(options, **lease))) return base::exit_success;
-
-  // Nobody has read the token, so nobody could release the lock.
-  const auto why = std::strerror(errno);
-  base::GracePoller grace_poller(signals);
-  const auto limit = base::BootClock::now() + options.connect_timeout;
-  (void)base::until_served(limit, grace_poller, [&](base::Instant until) {
-    return backend->release(request, lock::Force::no, {until, grace_poller});
-  });
-  base::log_error(std::string("cannot write the token: ") + why + "; released the lock");
-  return base::exit_internal;
+  return released(options, *place, request, signals, std::string("cannot write the token: ") + std::strerror(errno));
 }
 
 }  // namespace rlock::commands

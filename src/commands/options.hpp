@@ -40,6 +40,7 @@ struct Options {
   int stop_signal = 0;
   std::optional<base::Duration> kill_after;
   OnLost on_lost = OnLost::kill;
+  int while_pid = 0;  ///< 0: none
   bool no_renew = false;
   bool tree = false;
   bool show_command = false;

@@ -14,6 +14,7 @@
 #include "commands/common.hpp"
 #include "commands/environment.hpp"
 #include "commands/farewell.hpp"
+#include "commands/late_release.hpp"
 #include "commands/reentry.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
@@ -34,9 +35,7 @@ namespace {
 
 // How long a release may delay the end of rlock once the command has ended; after that the guard goes on trying.
 constexpr base::Duration release_limit = 2s;
-// How long one try may take, here and in the guard: short enough for a second try on a new connection, and for a lock
-// that is free within a second after rlock was killed.
-constexpr base::Duration release_try = 900ms;
+
 class Run {
  public:
   Run(const Options& options, Place place, lock::LeaseTerms terms)
@@ -254,20 +253,12 @@ class Run {
 
   // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
   void release_from_guard(const base::Permit& permit, base::Instant limit) {
-    const auto backend =
-        open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), release_try, redis::Greet::together, local::OnDemand::fail);
-    base::PlainPoller plain;
     const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
     if (!farewell_.is_known()) {
       const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
       in_time ? farewell_.killed() : farewell_.lost();
     }
-    (void)base::until_served(std::min(lease_ends, limit), plain, [&](base::Instant until) {
-      farewell_.write_to(request_);
-      auto released = backend->release(request_, lock::Force::no, {until, plain});
-      if (!released || released->is_everywhere) return released;
-      return base::Result<lock::Released>(base::fail(ErrorCode::unreachable, "a server has not answered"));
-    });
+    release_late(options_, place_, request_, std::min(lease_ends, limit), [&] { farewell_.write_to(request_); });
   }
 
   const Options& options_;

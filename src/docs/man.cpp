@@ -255,9 +255,10 @@ A value with spaces or # stands in quotes.
 Several servers are a line each.
 Behind a # outside quotes is a comment.
 A file cannot set
-.Fl \-config
+.Fl \-config ,
+.Fl \-force
 or
-.Fl \-force .
+.Fl \-while\-pid .
 .Bl -tag -width Ds
 .It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
 The user's.

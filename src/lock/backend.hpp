@@ -31,6 +31,8 @@ struct Request {
   base::Duration once{};     ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
   base::Duration hold{};     ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
   std::string last_run{};    ///< for the same: LastRun::encode() of the run that ends; empty: none does
+  /// Of a lease that another process has acquired, where that is known; else 0. Several servers do not tell it alike.
+  std::uint64_t fence = 0;
 };
 
 /// We hold the lock.
@@ -78,6 +80,8 @@ struct Standing {
   /// fence. This counts only if it is answered before the end of the lease of before; from then on another may have
   /// held the lock and been forgotten too.
   bool is_reclaimed = false;
+  /// Where it is not us: our token was released, a moment ago, by somebody who has it.
+  bool is_released = false;
 };
 
 enum class Force { no, yes };

@@ -108,6 +108,7 @@ void Member::heard(Result<Standing> renewed, Instant vote_before) {
     if (voter->may_reclaim()) keep_silent();
     return;
   }
+  was_released = renewed->is_released;
   switch (renewed->holder) {
     case Standing::Holder::nobody:
       said = Said::nobody;
@@ -145,6 +146,7 @@ void Member::check(Instant until) {
       error = std::move(found).error();
       return;
     }
+    was_released = found->is_released;
     if (found->holder != Standing::Holder::us) lose();
     standing = std::move(*found);
   });

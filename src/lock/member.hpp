@@ -70,6 +70,7 @@ struct Member {
   bool is_raised = false;         ///< every later fence there is larger than that of our lease
   base::Instant skipped_until{};  ///< it did not answer: others first
   base::Instant silent_until{};   ///< a message of our token may be under way to it: no vote is asked for
+  bool was_released = false;      ///< it has a tombstone of our token: the last renewal or check found that
   bool is_unclean = false;        ///< such a message may have made us the holder: to be given back first
   base::Fiber call;               ///< the request that is under way; it ends before what it writes to
 

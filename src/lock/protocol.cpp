@@ -124,9 +124,14 @@ Result<Standing> Protocol::read_renewed(const Reply& reply) const {
 }
 
 Result<Standing> Protocol::read_not_ours(const Reply& reply) const {
-  if (first_of(reply, "i") == 0) return Standing{.holder = Standing::Holder::other};
-  if (first_of(reply, "i") == -1) return Standing{.holder = Standing::Holder::nobody};
-  return redis::not_understood(session().name());
+  Standing standing;
+  if (first_of(reply, "ii") == 0) {
+    standing.holder = Standing::Holder::other;
+  } else if (first_of(reply, "ii") != -1) {
+    return redis::not_understood(session().name());
+  }
+  standing.is_released = reply.items[1].integer == 1;
+  return standing;
 }
 
 Result<Standing> Protocol::renew(const Request& request, Wait wait) {

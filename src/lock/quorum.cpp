@@ -51,6 +51,7 @@ Request Quorum::begin(const Request& request) {
   own.grace = std::max(request.grace > Duration::zero() ? request.grace : usual_max_ttl, request.ttl);
   own.ticket = bid_.ticket;
   bid_.request = own;
+  if (bid_.fence == 0) bid_.fence = request.fence;
   return own;
 }
 

@@ -84,6 +84,7 @@ class Quorum final : public Backend {
   std::size_t count(Is is) const {
     return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const auto& member) { return is(*member); }));
   }
+  Standing not_held(Standing::Holder holder) const;
   std::unexpected<base::Error> unavailable() const;
   void tell_of_absent() const;
 

@@ -51,7 +51,7 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
     // Another may be running only if it can have q votes.
     const auto others = count([&](const Member& m) { return !m.counts(now) && m.said == Member::Said::held; });
     const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
-    return Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody};
+    return not_held(is_taken ? Standing::Holder::other : Standing::Holder::nobody);
   }
   if (renewed() < quorum_) return unavailable();
   tell_of_absent();
@@ -97,7 +97,12 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
     return result;
   }
   if (not_ours() <= members_.size() - quorum_) return unavailable();
-  return Standing{.holder = found(Holder::other) > found(Holder::nobody) ? Holder::other : Holder::nobody};
+  return not_held(found(Holder::other) > found(Holder::nobody) ? Holder::other : Holder::nobody);
+}
+
+// Released where so many servers have the tombstone that no majority could hold.
+Standing Quorum::not_held(Standing::Holder holder) const {
+  return {.holder = holder, .is_released = count([](const Member& m) { return m.was_released; }) > members_.size() - quorum_};
 }
 
 // To all at once, and nobody waits for a server that stands still.

@@ -14,6 +14,14 @@ using base::BootClock;
 using base::Instant;
 using base::Readiness;
 
+namespace {
+
+// A release leaves its tombstone for 30 s. Whoever has to know it from a deleted lock looks more often, in case the
+// server tells nothing.
+constexpr base::Duration max_pause_on_release{10'000};
+
+}  // namespace
+
 // Broken off by stop(), for good.
 class Renewal::StopPoller final : public base::Poller {
  public:
@@ -64,7 +72,7 @@ void Renewal::stop() {
 
 void Renewal::keep_alive() {
   StopPoller poller(stop_.fd());
-  next_ = terms_.renew_at(lease_.counts_from);
+  next_ = renew_at(lease_.counts_from);
   // The first renewal also turns the watch on, so that a lock deleted from outside is noticed at once.
   auto proceed = renew_once(poller);
   while (proceed == Proceed::yes) {
@@ -118,6 +126,11 @@ base::Wait Renewal::one_try(StopPoller& poller) const {
   return {std::min(end, permit_.until()), poller};
 }
 
+Instant Renewal::renew_at(Instant counts_from) const {
+  const auto at = terms_.renew_at(counts_from);
+  return on_release_ == OnRelease::end ? std::min(at, counts_from + max_pause_on_release) : at;
+}
+
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
   const auto renewed = backend_.renew(request_, Watch::yes, one_try(poller));
@@ -143,14 +156,15 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
-  next_ = terms_.renew_at(renewed->counts_from);
+  next_ = renew_at(renewed->counts_from);
   return Proceed::yes;
 }
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = backend_.check(request_, one_try(poller));
   // The server may have restarted: a renewal would reclaim the lock.
-  const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody && !permit_.revoked();
+  const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody &&
+                                !checked->is_released && !permit_.revoked();
   if (checked && !may_be_reclaimed) return judge(*checked);
   if (!checked && checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
   // It is unknown who touched the lock; a renewal will tell.
@@ -162,6 +176,10 @@ Renewal::Proceed Renewal::judge(const Standing& standing) {
   // Another fence means another lease: ours ran out, and a late request with our token acquired the lock again.
   const bool is_other_lease = standing.fence != 0 && lease_.fence != 0 && standing.fence != lease_.fence;
   if (standing.holder == Standing::Holder::us && !is_other_lease) return Proceed::yes;
+  if (standing.is_released && on_release_ == OnRelease::end) {
+    permit_.revoke(base::Permit::Loss::released);
+    return Proceed::no;
+  }
   permit_.revoke(standing.holder == Standing::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
   return Proceed::no;
 }

@@ -10,6 +10,10 @@
 
 namespace rlock::lock {
 
+/// What a Renewal does when somebody else has released the lock with our token: revokes the permit as for any lost lock,
+/// or as Loss::released, which asks nobody to end.
+enum class OnRelease { lost, end };
+
 /// Keeps a lease alive from a thread of its own, the only one that talks to the backend while the command runs. It
 /// extends the permit with each renewal and revokes it when the token does not hold the lock any more. No answer does
 /// not mean lost: it tries again until the supervisor acts on the permit. When the backend reports that the lock was
@@ -17,8 +21,14 @@ namespace rlock::lock {
 class Renewal {
  public:
   /// The request of the acquire that got the lease.
-  Renewal(Backend& backend, Request request, Lease lease, LeaseTerms terms, base::Permit& permit)
-      : backend_(backend), request_(std::move(request)), lease_(std::move(lease)), terms_(terms), permit_(permit) {}
+  Renewal(Backend& backend, Request request, Lease lease, LeaseTerms terms, base::Permit& permit,
+          OnRelease on_release = OnRelease::lost)
+      : backend_(backend),
+        request_(std::move(request)),
+        lease_(std::move(lease)),
+        terms_(terms),
+        permit_(permit),
+        on_release_(on_release) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal() { stop(); }
@@ -41,12 +51,14 @@ class Renewal {
   Proceed check_once(StopPoller& poller);
   Proceed judge(const Standing& standing);
   base::Wait one_try(StopPoller& poller) const;
+  base::Instant renew_at(base::Instant counts_from) const;
 
   Backend& backend_;
   Request request_;
   Lease lease_;
   LeaseTerms terms_;
   base::Permit& permit_;
+  OnRelease on_release_;
   base::Event stop_;
   base::Event nudge_;
   base::Instant next_{};  ///< when to renew

@@ -149,7 +149,8 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     // A proxy may hang up on what it does not know: the next try goes without.
     watch_broke_ = is_unanswered(standing, before);
   }
-  if (standing && standing->holder == Standing::Holder::nobody && renewed_) standing = reclaim(request, wait);
+  const bool is_forgotten = standing && standing->holder == Standing::Holder::nobody && !standing->is_released;
+  if (is_forgotten && renewed_) standing = reclaim(request, wait);
   // It was the restart that broke the try before, not the question: ask again.
   const bool was_restarted = standing && renewed_ && !renewed_->run_id.empty() && standing->run_id != renewed_->run_id;
   if (was_restarted && watch == Watch::yes && watches_on_ != session.connection()) {

@@ -1,9 +1,6 @@
 #include "process/guard.hpp"
 
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,14 +11,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <vector>
 
 #include "base/boot_timer.hpp"
 #include "base/poller.hpp"
-#include "base/title.hpp"
+#include "process/background.hpp"
 #include "process/descendants.hpp"
+#include "process/hunt.hpp"
 
 namespace rlock::process {
 namespace {
@@ -31,7 +28,6 @@ using base::Instant;
 
 // A process that SIGKILL has not ended by then is stuck in the kernel.
 constexpr auto give_up_after = std::chrono::seconds(10);
-constexpr int min_empty_looks = 4;
 constexpr auto first_look = std::chrono::milliseconds(100);
 // Between two looks, however long the lease.
 constexpr auto max_pause = std::chrono::seconds(10);
@@ -40,17 +36,21 @@ class Watch {
  public:
   Watch(base::Permit& permit, int rlock_fd, const Process& rlock, const std::optional<Process>& command,
         const Orders& orders)
-      : permit_(permit), rlock_fd_(rlock_fd), rlock_{rlock}, orders_(orders) {
-    if (command) known_.push_back(*command);
-    if (command) since_ = command->start;
+      : permit_(permit),
+        rlock_fd_(rlock_fd),
+        rlock_{rlock},
+        orders_(orders),
+        hunt_(orders.marker, command ? command->start : 0) {
+    if (command) hunt_.add(*command);
   }
 
   // Returns when rlock is dead: true when nothing of the command is left.
   bool keep() {
     // A job that ends soon needs no look.
     if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
-    // The lock may go to another holder only when no process of the command is left.
-    return permit_.over() || kill_orphans();
+    // The lock may go to another holder only when no process of the command is left. The orphans of a dead rlock are
+    // children of another process by now: those that we have not seen before are found by their environment.
+    return permit_.over() || hunt_.kill_all(BootClock::now() + give_up_after);
   }
 
  private:
@@ -75,8 +75,8 @@ class Watch {
   void look_round(Instant until) {
     std::vector<Process> seen;
     const auto looked = look_below(rlock_, ::getpid(), until, [&](const Process& process) { seen.push_back(process); });
-    if (looked == Looked::complete) known_.clear();
-    std::ranges::move(seen, std::back_inserter(known_));
+    if (looked == Looked::complete) hunt_.forget_all();
+    hunt_.add_all(seen);
   }
 
   bool rlock_is_gone(Instant until) {
@@ -88,73 +88,25 @@ class Watch {
 
   // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
   void kill_below() {
-    kill_known();
+    hunt_.kill_known();
     const auto give_up = BootClock::now() + give_up_after;
-    // A process that forks and exits while we look may be passed by: one empty look proves nothing.
     for (int empty = 0; empty < min_empty_looks && BootClock::now() < give_up;) {
       bool any = false;
       const auto looked = look_below(rlock_, ::getpid(), give_up, [&](const Process& process) {
         any = true;
         send_signal(process, SIGKILL);
-        if (std::ranges::find(known_, process) == known_.end()) known_.push_back(process);
+        hunt_.add(process);
       });
       empty = !any && looked == Looked::complete ? empty + 1 : 0;
-      pause();
+      pause_between_looks();
     }
   }
-
-  // rlock is dead: its orphans are now children of another process. Those that we have not seen before are found by
-  // their environment.
-  bool kill_orphans() {
-    const auto give_up = BootClock::now() + give_up_after;
-    kill_known();
-    kill_families(known_, give_up);
-    MarkedSearch search(orders_.marker, since_);
-    for (int empty = 0; empty < min_empty_looks;) {
-      bool any = false;
-      auto looked = Looked::complete;
-      if (!orders_.marker.empty()) {
-        looked = search.round(give_up, [&](const Process& process) {
-          any = true;
-          kill_families({process}, give_up);
-        });
-      }
-      std::erase_if(known_, [](const Process& process) { return !is_alive(process); });
-      kill_known();
-      empty = !any && known_.empty() && looked == Looked::complete ? empty + 1 : 0;
-      if (BootClock::now() >= give_up) return known_.empty() && looked != Looked::blind;
-      pause();
-    }
-    return true;
-  }
-
-  void kill_known() {
-    for (const auto& process : known_) send_signal(process, SIGKILL);
-  }
-
-  // Kills these and all below them. They are stopped first: a stopped process starts no others and keeps its children,
-  // so that they can be found.
-  void kill_families(std::vector<Process> family, Instant until) {
-    const auto parents = family;
-    for (const auto& process : parents) send_signal(process, SIGSTOP);
-    look_below(parents, ::getpid(), until, [&](const Process& process) {
-      send_signal(process, SIGSTOP);
-      family.push_back(process);
-    });
-    for (const auto& process : family) {
-      send_signal(process, SIGKILL);
-      if (std::ranges::find(known_, process) == known_.end()) known_.push_back(process);
-    }
-  }
-
-  static void pause() { base::PlainPoller().wait({}, BootClock::now() + std::chrono::milliseconds(1)); }
 
   base::Permit& permit_;
   int rlock_fd_;
   std::array<Process, 1> rlock_;
   const Orders& orders_;
-  std::vector<Process> known_;    // below rlock, when last looked
-  unsigned long long since_ = 0;  // before that start time nothing of the command began
+  Hunt hunt_;  // what is below rlock, when last looked
   base::BootTimer timer_;
 };
 
@@ -185,7 +137,8 @@ void be_prompt() {
 
 }  // namespace
 
-base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orders& orders) {
+base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> kept,
+                                    const std::function<void(int rlock_fd)>& watch) {
   const pid_t rlock = ::getpid();
   const base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, rlock, 0)));
   if (!rlock_fd) return base::fail_errno(base::ErrorCode::internal, "pidfd_open");
@@ -193,26 +146,22 @@ base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orde
   if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
   if (pid > 0) return Guard(pid);
 
-  ::setsid();
+  kept.push_back(rlock_fd.get());
+  become_background(name, title, kept);
   be_prompt();
-  ::prctl(PR_SET_NAME, orders.name);
-  base::set_title(orders.title);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
-  sigset_t all;
-  sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int standard : {0, 1, 2}) {
-    if (null >= 0) ::dup2(null, standard);
-  }
-  const int kept = ::dup3(rlock_fd.get(), 3, O_CLOEXEC) < 0 ? rlock_fd.get() : 3;
-  ::close_range(4, ~0U, 0);
-
-  // The command may have ended, and its pid may belong to another process by now.
-  auto first = read_process(command);
-  if (first && first->parent != rlock) first.reset();
-  if (Watch(permit, kept, read_process(rlock).value_or(Process{.pid = rlock}), first, orders).keep()) orders.orphaned();
+  watch(rlock_fd.get());
   ::_exit(0);
+}
+
+base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orders& orders) {
+  const pid_t rlock = ::getpid();
+  return fork_off(orders.name, orders.title, {}, [&, rlock](int rlock_fd) {
+    // The command may have ended, and its pid may belong to another process by now.
+    auto first = read_process(command);
+    if (first && first->parent != rlock) first.reset();
+    const auto self = read_process(rlock).value_or(Process{.pid = rlock});
+    if (Watch(permit, rlock_fd, self, first, orders).keep()) orders.orphaned();
+  });
 }
 
 void Guard::stop() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/permit.hpp"
@@ -38,6 +39,10 @@ class Guard {
   /// which is atomic, copies of `orders`, and memory, whose allocator fork keeps in order. `orphaned` has to keep to
   /// this too.
   static base::Result<Guard> start(base::Permit& permit, pid_t command, const Orders& orders);
+  /// What every guard begins with: forks a process of the background (see become_background), which gets a pidfd of
+  /// this one, runs `watch`, and ends.
+  static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> kept,
+                                      const std::function<void(int rlock_fd)>& watch);
 
   Guard(Guard&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
   Guard& operator=(Guard&& other) noexcept {

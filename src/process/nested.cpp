@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
+
+#include "process/signals.hpp"
 
 namespace rlock::process {
 
@@ -83,6 +86,15 @@ std::string name_of(pid_t pid) {
 bool is_run(const Process& process) {
   const auto name = name_of(process.pid);
   return name == "rlock" || name == NestedName::name;
+}
+
+void signal_all(std::span<const Process> processes, int number, pid_t except) {
+  std::unordered_set<pid_t> served;
+  for (const auto& process : processes) {
+    const bool is_served = served.contains(process.parent);
+    if (Signals::asks_to_end(number) && (is_served || is_run(process))) served.insert(process.pid);
+    if (!is_served && process.pid != except) send_signal(process, number);
+  }
 }
 
 NestedName::NestedName() : before_(own_name()) { set_own_name(name); }

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ std::string name_of(pid_t pid);
 
 /// Whether it is an `rlock run`, which passes signals that ask it to end on to its command.
 bool is_run(const Process& process);
+
+/// Signals these, parents before their children, but for `except`. An rlock among them passes a signal that asks to end
+/// on to its command, which is left out here.
+void signal_all(std::span<const Process> processes, int number, pid_t except);
 
 /// The inner side: the name of a nested run, from construction on. Given up in the destructor, unless kept.
 class NestedName {

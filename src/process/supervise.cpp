@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -129,7 +128,7 @@ class Supervisor {
       if (!reaped_) {
         if (!command_got(*signal)) ::kill(child_, signal->number);
       } else if (stopping_ || !is_for_good(signal->number)) {
-        signal_all(below(permit_.stop_at()), signal->number);
+        signal_all(below(permit_.stop_at()), signal->number, child_);
       }  // else what_ended_it acts on it
     }
     if (signals_.take_continued()) how_.continued();
@@ -179,19 +178,8 @@ class Supervisor {
     known_ = below(now + (kill_at_ - now) / 2);
     signal_child(number);
     signal_child(SIGCONT);
-    signal_all(known_, number);
-    signal_all(known_, SIGCONT);
-  }
-
-  // To these, except the command itself. An rlock among them passes the signal on to its own command, which is left out
-  // here.
-  void signal_all(const std::vector<Process>& processes, int number) {
-    std::unordered_set<pid_t> served;
-    for (const auto& process : processes) {
-      const bool is_served = served.contains(process.parent);
-      if (Signals::asks_to_end(number) && (is_served || is_run(process))) served.insert(process.pid);
-      if (!is_served && process.pid != child_) send_signal(process, number);
-    }
+    signal_all(known_, number, child_);
+    signal_all(known_, SIGCONT, child_);
   }
 
   std::vector<Process> below(Instant until) const {

@@ -90,6 +90,20 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
   }
 }
 
+TEST_F(RenewalTest, ALockThatWasReleasedWithOurTokenIsNoLossWhereThatIsItsEnd) {
+  for (const auto holder : {Holder::nobody, Holder::other}) {
+    for (const auto on_release : {OnRelease::end, OnRelease::lost}) {
+      auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
+      FakeBackend other;
+      other.renewed = {[holder] { return Standing{.holder = holder, .is_released = true}; }};
+      Renewal one(other, request, Lease{"token", 7, start}, terms, fresh, on_release);
+      ASSERT_TRUE(one.start());
+      EXPECT_TRUE(comes([&] { return fresh.revoked(); }));
+      EXPECT_EQ(fresh.loss() == Loss::released, on_release == OnRelease::end);
+    }
+  }
+}
+
 TEST_F(RenewalTest, AReclaimedLockCountsOnlyBeforeTheEndOfTheLeaseOfBefore) {
   const auto reclaimed = [] {
     return Standing{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};

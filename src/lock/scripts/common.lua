@@ -80,6 +80,9 @@ local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
 -- The same of a key that is only needed if it is there.
 local function is_lost(key) return split and not is_here(key) end
 
+-- What a script returns to a token that does not hold the lock.
+local function not_held(holder) return {holder and 0 or -1, is_here(tombstone) and 1 or 0} end
+
 local function integer(number) return string.format('%.0f', number) end
 
 -- Lets a side key live for at least ms more; never shortens its ttl.

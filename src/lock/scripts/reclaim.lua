@@ -11,8 +11,8 @@
 --                 written there has come here. Else ''
 --
 -- Returns as renew does: {1, fence, run}   it holds the lock
---                        {0}               somebody else holds it
---                        {-1}              nobody holds it. It is lost: the server did not restart, so that somebody
+--                        {0, released}     somebody else holds it
+--                        {-1, released}    nobody holds it. It is lost: the server did not restart, so that somebody
 --                                          deleted it; or a fence was given since, so that somebody held it
 --                                          meanwhile; or the token has a tombstone
 --
@@ -22,7 +22,7 @@ local token, ttl, fence, run, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local other = ARGV[6] == '1'
 
 local holder = holder_of_lock()
-if holder and holder ~= token then return {0} end
+if holder and holder ~= token then return not_held(holder) end
 local run_now = of_server('run_id') or ''
 
 -- Whether the server has forgotten the lock, or was never told of it, and has given no fence since. A fence is not below
@@ -39,7 +39,7 @@ end
 
 if not holder then
   if split then return UNSTABLE end
-  if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return {-1} end
+  if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return not_held(holder) end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   write_lock(token, ttl)
   keep_fence(tonumber(fence), FENCE_MS)

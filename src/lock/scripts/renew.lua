@@ -5,8 +5,8 @@
 --
 -- Returns {1, fence, run}   renewed; fence 0 when no record of it is left; run: the id of this run of the server, which
 --                           is another after a restart, '' where INFO is denied
---         {0}               somebody else holds it
---         {-1}              nobody holds it
+--         {0, released}     somebody else holds it; released: 1 when this token has a tombstone, else 0
+--         {-1, released}    nobody holds it
 
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 
@@ -15,7 +15,7 @@ if holder ~= token then
   -- Changes nothing, and fails on a replica, which may only lag behind.
   local reply = redis.pcall('ZREM', queue, token)
   if type(reply) == 'table' and string.find(reply.err, 'READONLY', 1, true) then return reply end
-  return {holder and 0 or -1}
+  return not_held(holder)
 end
 extend(ttl)
 redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key

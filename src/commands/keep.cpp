@@ -1,0 +1,107 @@
+#include "commands/keep.hpp"
+
+#include <csignal>
+#include <memory>
+#include <utility>
+
+#include "base/text.hpp"
+#include "commands/late_release.hpp"
+#include "commands/reentry.hpp"
+#include "lock/renewal.hpp"
+#include "process/background.hpp"
+#include "process/keeper.hpp"
+
+namespace rlock::commands {
+
+using namespace std::chrono_literals;
+using base::Result;
+
+namespace {
+
+// What lives in the background, from its begin() on.
+class Keeping {
+ public:
+  Keeping(const Options& options, const Place& place, const lock::Request& request, const lock::Lease& lease,
+          Kept kept)
+      : options_(options),
+        place_(place),
+        request_(request),
+        lease_(lease),
+        terms_(kept.terms),
+        charge_{.process = std::move(kept.process),
+                .stop_signal = options.stop_signal,
+                .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
+                .marker = marker_of(lease.token),
+                .since = process::read_process(::getpid()).value_or(process::Process{}).start,
+                .guard_title = "rlock-guard " + base::printable(options.key),
+                .words = [this](base::Permit::Loss loss) { return words(loss); },
+                .orphaned = [this] { release_late(options_, place_, request_, lease_ends()); }} {
+    request_.fence = lease.fence;
+  }
+
+  int process_fd() const { return charge_.process.fd(); }
+
+  Result<void> begin() {
+    permit_ = std::make_unique<base::Permit>(
+        RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.grace, terms_.kill_time)));
+    keeper_.emplace(*permit_, charge_);
+    RLOCK_TRY(keeper_->begin());
+    backend_ = open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout,
+                            redis::Greet::together, local::OnDemand::fail);
+    renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
+    return renewal_->start();
+  }
+
+  void run() {
+    const auto ending = keeper_->watch();
+    renewal_->stop();
+    if (ending != process::Keeper::Ending::released) release_everywhere(*backend_, request_, lease_ends());
+    keeper_->end();
+  }
+
+ private:
+  base::Instant lease_ends() const { return permit_->until() + (terms_.ttl - terms_.usable()); }
+
+  std::string words(base::Permit::Loss loss) const {
+    const bool revoked = loss > base::Permit::Loss::enforced;
+    const std::string what = "process " + std::to_string(charge_.process.process().pid);
+    return "rlock: lost " + base::printable(options_.key) + ": " +
+           (revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time") +
+           (charge_.at_end == process::AtEnd::kill ? "; stopping " + what : "; " + what + " goes on") + "\n";
+  }
+
+  const Options& options_;
+  const Place& place_;
+  lock::Request request_;
+  lock::Lease lease_;
+  lock::LeaseTerms terms_;
+  process::Charge charge_;
+  std::unique_ptr<base::Permit> permit_;
+  std::unique_ptr<lock::Backend> backend_;
+  std::optional<process::Keeper> keeper_;
+  std::optional<lock::Renewal> renewal_;
+};
+
+}  // namespace
+
+Result<std::optional<Kept>> Kept::open(const Options& options) {
+  if (options.while_pid == 0) return std::nullopt;
+  auto opened = process::OtherProcess::open(options.while_pid);
+  if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
+  const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
+  const auto terms =
+      RLOCK_TRY(lock::LeaseTerms::make(options.ttl, options.kill_after, lock::Renewing::yes, min_kill_time));
+  return Kept{std::move(*opened), terms};
+}
+
+Result<void> keep_in_background(const Options& options, const Place& place, const lock::Request& request,
+                                const lock::Lease& lease, Kept kept) {
+  Keeping keeping(options, place, request, lease, std::move(kept));
+  return process::start_in_background({.name = "rlock-keeper",
+                                       .title = "rlock-keeper " + base::printable(options.key),
+                                       .kept = {keeping.process_fd()},
+                                       .begin = [&] { return keeping.begin(); },
+                                       .run = [&] { keeping.run(); }});
+}
+
+}  // namespace rlock::commands

@@ -1,0 +1,25 @@
+#include "commands/late_release.hpp"
+
+#include "base/retry.hpp"
+
+namespace rlock::commands {
+
+void release_everywhere(lock::Backend& backend, const lock::Request& request, base::Instant until,
+                        const std::function<void()>& before_each_try) {
+  base::PlainPoller plain;
+  (void)base::until_served(until, plain, [&](base::Instant end) {
+    if (before_each_try) before_each_try();
+    auto released = backend.release(request, lock::Force::no, {end, plain});
+    if (!released || released->is_everywhere) return released;
+    return base::Result<lock::Released>(base::fail(base::ErrorCode::unreachable, "a server has not answered"));
+  });
+}
+
+void release_late(const Options& options, const Place& place, const lock::Request& request, base::Instant until,
+                  const std::function<void()>& before_each_try) {
+  const auto backend = open_backend(place.servers, place.names.lock, scripts_for(options.compat), release_try,
+                                    redis::Greet::together, local::OnDemand::fail);
+  release_everywhere(*backend, request, until, before_each_try);
+}
+
+}  // namespace rlock::commands

@@ -1,0 +1,93 @@
+#include "process/background.hpp"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/title.hpp"
+
+namespace rlock::process {
+
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// What begin said: nothing, or an error's message. Behind it the end of the pipe.
+constexpr char begun = '+';
+
+void close_all_but(std::span<const int> kept) {
+  std::vector<int> sorted(kept.begin(), kept.end());
+  std::ranges::sort(sorted);
+  unsigned from = STDERR_FILENO + 1;
+  for (const int fd : sorted) {
+    const auto number = static_cast<unsigned>(fd);
+    if (number > from) ::close_range(from, number - 1, 0);
+    from = std::max(from, number + 1);
+  }
+  ::close_range(from, ~0U, 0);
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 256> buffer{};
+  while (true) {
+    const auto n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+[[noreturn]] void live(const BackgroundProcess& process, base::Fd told) {
+  auto kept = process.kept;
+  kept.push_back(told.get());
+  become_background(process.name, process.title, kept);
+  const auto begin = process.begin();
+  const auto text = begin ? std::string(1, begun) : begin.error().message;
+  (void)!::write(told.get(), text.data(), text.size());
+  told.reset();
+  if (begin) process.run();
+  ::_exit(0);
+}
+
+}  // namespace
+
+void become_background(const char* name, const std::string& title, std::span<const int> kept) {
+  ::setsid();
+  ::prctl(PR_SET_NAME, name);
+  base::set_title(title);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null >= 0) ::dup2(null, standard);
+  }
+  close_all_but(kept);
+}
+
+Result<void> start_in_background(const BackgroundProcess& process) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno(ErrorCode::internal, "pipe2");
+  const base::Fd hears(ends[0]);
+  base::Fd told(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail_errno(ErrorCode::internal, "fork");
+  if (pid == 0) live(process, std::move(told));
+  told.reset();
+  const auto text = read_all(hears.get());
+  if (text == std::string(1, begun)) return {};
+  return base::fail(ErrorCode::internal, text.empty() ? "the process in the background was killed" : text);
+}
+
+}  // namespace rlock::process

@@ -1,0 +1,188 @@
+#include "process/keeper.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/boot_timer.hpp"
+#include "process/hunt.hpp"
+#include "process/nested.hpp"
+
+namespace rlock::process {
+namespace {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Instant;
+
+// A process that SIGKILL has not ended by then is stuck in the kernel.
+constexpr auto give_up_after = 10s;
+// Between two looks whether what was asked to end has ended.
+constexpr auto stop_round = 10ms;
+
+// The standard error of another process, opened anew: nothing is held open meanwhile, and nothing blocks. Of a socket
+// there is no second opening.
+base::Fd standard_error_of(pid_t pid) {
+  const auto path = "/proc/" + std::to_string(pid) + "/fd/2";
+  return base::Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+}
+
+// Enforces the permit on the process: the keeper does, and the guard when the keeper is dead.
+class Ward {
+ public:
+  // except: left alone, with all below it, though it may be below the process.
+  Ward(base::Permit& permit, const Charge& charge, pid_t except)
+      : permit_(permit), charge_(charge), except_(except), hunt_(charge.marker, charge.since) {}
+
+  // nullopt: it goes on. To be called when the process has ended, the permit is revoked, and at next_step().
+  std::optional<Keeper::Ending> step() {
+    const bool has_ended = charge_.process.has_ended();
+    if (!told_) {
+      if (permit_.loss() == base::Permit::Loss::released) return Keeper::Ending::released;
+      if (permit_.revoked() || BootClock::now() >= permit_.stop_at()) {
+        permit_ended();
+      } else if (has_ended) {
+        return Keeper::Ending::ended;
+      }
+    }
+    if (!stopping_) return told_ && has_ended ? std::optional(Keeper::Ending::lost) : std::nullopt;
+    if (permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
+    if (has_ended && hunt_.is_over()) return Keeper::Ending::lost;
+    if (BootClock::now() < kill_at_) return std::nullopt;
+    kill();
+    return Keeper::Ending::lost;
+  }
+
+  // -1 when it has ended, and what it started has not.
+  int process_fd() const { return stopping_ && charge_.process.has_ended() ? -1 : charge_.process.fd(); }
+
+  Instant next_step() const {
+    if (stopping_) return std::min(kill_at_, BootClock::now() + stop_round);
+    return told_ ? base::never : permit_.stop_at();
+  }
+
+  void kill() {
+    charge_.process.signal(SIGKILL);
+    hunt_.add(charge_.process.process());
+    hunt_.kill_all(BootClock::now() + give_up_after);
+  }
+
+ private:
+  void permit_ended() {
+    told_ = true;
+    const auto loss = permit_.loss();
+    const auto out = standard_error_of(charge_.process.process().pid);
+    if (charge_.at_end == AtEnd::kill) {
+      stopping_ = true;
+      const auto now = BootClock::now();
+      kill_at_ = loss == base::Permit::Loss::taken ? now : std::min(permit_.kill_at(), now + permit_.grace());
+      if (kill_at_ > now) ask_to_end(now);
+    }
+    // The message comes last: nothing may delay the signal.
+    const auto line = charge_.words(loss);
+    if (out) (void)!::write(out.get(), line.data(), line.size());
+  }
+
+  // First list them all, then signal, as the supervisor does. The lists take at most half of the grace.
+  void ask_to_end(Instant now) {
+    const auto until = now + (kill_at_ - now) / 2;
+    const auto add = [&](const Process& process) { hunt_.add(process); };
+    const std::array roots{charge_.process.process()};
+    look_below(roots, except_, until, add);
+    if (!charge_.marker.empty()) MarkedSearch(charge_.marker, charge_.since).round(until, add);
+    for (const int number : {charge_.stop_signal, SIGCONT}) {
+      charge_.process.signal(number);
+      signal_all(hunt_.known(), number, charge_.process.process().pid);
+    }
+  }
+
+  base::Permit& permit_;
+  const Charge& charge_;
+  pid_t except_;
+  Hunt hunt_;
+  Instant kill_at_{};
+  bool told_ = false;      // the permit's end has been acted on
+  bool stopping_ = false;  // the process has to go
+};
+
+void await(const std::vector<int>& readable, base::BootTimer& timer, Instant until) {
+  timer.set(until);
+  std::vector<pollfd> fds;
+  for (const int fd : readable) fds.push_back({fd, POLLIN, 0});
+  fds.push_back({timer.fd(), POLLIN, 0});
+  base::poll_until(fds, until, nullptr);
+}
+
+bool is_readable(int fd) {
+  std::array<pollfd, 1> fds{pollfd{fd, POLLIN, 0}};
+  return base::poll_until(fds, BootClock::now(), nullptr) > 0;
+}
+
+// The guard's part.
+void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keeper_fd) {
+  base::BootTimer timer;
+  bool may_act = charge.at_end == AtEnd::kill;
+  bool has_ended = false;  // by itself
+  while (!is_readable(keeper_fd)) {
+    const bool is_dead = charge.process.has_ended();
+    has_ended |= is_dead && !permit.revoked() && BootClock::now() < permit.stop_at();
+    may_act &= !has_ended && permit.loss() != base::Permit::Loss::released;
+    // At the instant at which the keeper kills. It is frozen, or late.
+    if (may_act && BootClock::now() >= permit.kill_at()) {
+      permit.enforce();
+      Ward(permit, charge, keeper).kill();
+      may_act = false;
+    }
+    await({keeper_fd, is_dead ? -1 : charge.process.fd()}, timer, may_act ? permit.kill_at() : base::never);
+  }
+  Ward ward(permit, charge, ::getpid());
+  auto ending = has_ended ? std::optional(Keeper::Ending::ended) : ward.step();
+  while (!ending) {
+    await({ward.process_fd()}, timer, ward.next_step());
+    ending = ward.step();
+  }
+  if (*ending != Keeper::Ending::released) charge.orphaned();
+}
+
+}  // namespace
+
+base::Result<void> Keeper::begin() { return start_guard(); }
+
+base::Result<void> Keeper::start_guard() {
+  ++guards_;
+  const pid_t keeper = ::getpid();
+  guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", charge_.guard_title, {charge_.process.fd()}, [&, keeper](int fd) {
+    stand_by(permit_, charge_, keeper, fd);
+  }));
+  guard_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, guard_->pid(), 0)));
+  return {};
+}
+
+Keeper::Ending Keeper::watch() {
+  // If somebody keeps killing the guard, it is replaced four times.
+  constexpr int max_guards = 5;
+  base::BootTimer timer;
+  Ward ward(permit_, charge_, ::getpid());
+  while (true) {
+    permit_.heard();
+    if (const auto ending = ward.step()) return *ending;
+    if (guard_ && guard_fd_ && is_readable(guard_fd_.get())) {
+      guard_->stop();
+      guard_fd_.reset();
+      if (guards_ < max_guards) (void)start_guard();
+    }
+    await({ward.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer, ward.next_step());
+  }
+}
+
+void Keeper::end() {
+  if (guard_) guard_->stop();
+}
+
+}  // namespace rlock::process

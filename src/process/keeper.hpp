@@ -1,0 +1,60 @@
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/permit.hpp"
+#include "process/guard.hpp"
+#include "process/other_process.hpp"
+
+namespace rlock::process {
+
+/// A process that is not our child, and that has a permit to run all the same.
+struct Charge {
+  OtherProcess process;
+  int stop_signal = SIGTERM;      ///< what asks it to end when its permit does
+  AtEnd at_end = AtEnd::kill;     ///< nothing: it is told, and goes on
+  std::string marker;             ///< the "NAME=value" in the environment of what it starts
+  unsigned long long since = 0;   ///< nothing that is marked started before this time
+  std::string guard_title;        ///< of the guard's command line
+  /// The line that its standard error gets when the permit is over.
+  std::function<std::string(base::Permit::Loss loss)> words;
+  /// Runs in the guard when the keeper is dead, and the process has ended or has been stopped.
+  std::function<void()> orphaned;
+};
+
+/// Watches over a process from the background, with a guard beside it, as supervise() does over a command: when the
+/// permit is revoked or reaches stop_at, the process and all that it has started get its stop signal, and SIGKILL
+/// after the grace; if another holder may be running already, SIGKILL at once. If the keeper dies, the guard does the
+/// same at the permit's end, and releases the lock when the process has ended; if the keeper is frozen, the guard kills
+/// at the end of the permit.
+class Keeper {
+ public:
+  Keeper(base::Permit& permit, const Charge& charge) : permit_(permit), charge_(charge) {}
+
+  /// Starts the guard.
+  base::Result<void> begin();
+
+  enum class Ending {
+    ended,     ///< the process, by itself
+    released,  ///< the permit, with Loss::released
+    lost       ///< the permit otherwise; the process is stopped, or was told
+  };
+  /// Returns when it is over. Uses no network.
+  Ending watch();
+  /// The guard goes on until then: it releases the lock if the keeper dies now.
+  void end();
+
+ private:
+  base::Result<void> start_guard();
+
+  base::Permit& permit_;
+  const Charge& charge_;
+  std::optional<Guard> guard_;
+  base::Fd guard_fd_;
+  int guards_ = 0;
+};
+
+}  // namespace rlock::process

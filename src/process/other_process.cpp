@@ -1,0 +1,51 @@
+#include "process/other_process.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rlock::process {
+
+using base::ErrorCode;
+using base::fail;
+using base::Readiness;
+using base::Result;
+
+Result<OtherProcess> OtherProcess::open(pid_t pid) {
+  const auto name = std::to_string(pid);
+  if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself");
+  base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!fd && errno == ESRCH) return fail(ErrorCode::usage, "there is no process " + name);
+  // A thread has a number too. ENOENT: newer kernels say so.
+  if (!fd && (errno == EINVAL || errno == ENOENT)) return fail(ErrorCode::usage, name + " is not a process");
+  if (!fd) return base::fail_errno(ErrorCode::internal, "pidfd_open, which Linux has since 5.3");
+  OtherProcess other(read_process(pid).value_or(Process{.pid = pid}), std::move(fd));
+  if (other.has_ended()) return fail(ErrorCode::usage, "process " + name + " has ended");
+  if (::syscall(SYS_pidfd_send_signal, other.fd(), 0, nullptr, 0) != 0 && errno == EPERM) {
+    return fail(ErrorCode::usage, "process " + name + " belongs to another user");
+  }
+  return other;
+}
+
+bool OtherProcess::has_ended() const {
+  std::array<pollfd, 1> fds{pollfd{fd_.get(), POLLIN, 0}};
+  return base::poll_until(fds, base::BootClock::now(), nullptr) > 0;
+}
+
+void OtherProcess::signal(int number) const { ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0); }
+
+Readiness WhileAlive::wait(std::span<pollfd> fds, base::Instant until) {
+  std::vector<pollfd> all(fds.begin(), fds.end());
+  all.push_back({other_.fd(), POLLIN, 0});
+  const auto readiness = inner_.wait(all, until);
+  std::copy(all.begin(), all.end() - 1, fds.begin());
+  return all.back().revents != 0 ? Readiness::interrupted : readiness;
+}
+
+}  // namespace rlock::process
