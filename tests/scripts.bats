@@ -6,7 +6,7 @@ teardown_file() { stop_servers; }
 
 setup_names() {
   lock=rlock:$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
-  last="rlock:l:{rlock:$key}"
+  last="rlock:l:{rlock:$key}" beside="rlock:b:{rlock:$key}"
 }
 
 # script NAME TOKEN ARGV...: its reply, an item a line. TOKEN names the key of those that have left.
@@ -14,8 +14,8 @@ script() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 6 \
-    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$@"
+  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 7 \
+    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$@"
 }
 
 acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-}"; }

@@ -27,6 +27,7 @@ Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(ta
   info = "rlock:i:" + tag_;
   fence = "rlock:f:" + tag_;
   last = "rlock:l:" + tag_;
+  beside = "rlock:b:" + tag_;
 }
 
 std::string Names::tombstone(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }
@@ -35,7 +36,7 @@ std::string Names::channel_of_all() const { return "rlock:w:" + tag_; }
 
 bool is_side_key(std::string_view name) {
   return name.size() > 8 && name.starts_with("rlock:") &&
-         std::string_view("qifthl").find(name[6]) != std::string_view::npos && name[7] == ':' &&
+         std::string_view("qifthlb").find(name[6]) != std::string_view::npos && name[7] == ':' &&
          (name[8] == '{' || name[8] == ':');
 }
 

@@ -18,6 +18,7 @@ struct Names {
   std::string info;
   std::string fence;
   std::string last;  ///< the last run
+  std::string beside;  ///< libraries beside us
 
   std::string tombstone(std::string_view token) const;
   std::string channel(std::string_view token) const;

@@ -229,7 +229,9 @@ Result<Event> SingleServer::drain() {
     look_in(*pushed.look_in);
   }
   if (is_first_ && pushed.flushed) look_in(rank_share(flush_delay_of_rank));
-  if (is_first_ && pushed.touched) look_in(touch_delay + rank_share(touch_delay_of_rank));
+  if (is_first_ && pushed.touched) {
+    look_in(waits_for_foreign() ? Duration::zero() : touch_delay + rank_share(touch_delay_of_rank));
+  }
   if (pushed.queue_lost) look_in(rank_share(return_delay_of_rank));
   if (pushed.moved) {
     protocol_.session().close();
@@ -243,6 +245,10 @@ Duration SingleServer::rank_share(Duration each) const {
   return std::min<Duration>(each * std::max<std::int64_t>(busy_.rank, 0), heartbeat_every);
 }
 
+// First of the queue, under a holder that tells nobody when it releases: a library then takes the lock again within a
+// millisecond, if it wants to.
+bool SingleServer::waits_for_foreign() const { return busy_.holder_is_foreign && busy_.rank == 0; }
+
 // When to ask again if no message comes.
 Instant SingleServer::next_look() const {
   const auto now = BootClock::now();
@@ -254,9 +260,8 @@ Instant SingleServer::next_look() const {
   }
   if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
   // A foreign holder sends no message when it releases; only client tracking would.
-  if (busy_.holder_is_foreign && busy_.rank == 0 && !tracks_.value_or(false)) {
-    look = std::min(look, now + jittered(min_poll, poll_jitter));
-  }
+  if (waits_for_foreign() && !tracks_) return now;
+  if (waits_for_foreign() && !*tracks_) look = std::min(look, now + jittered(min_poll, poll_jitter));
   return look;
 }
 

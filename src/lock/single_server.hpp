@@ -47,6 +47,7 @@ class SingleServer : public Voter {
   void queued_at(std::int64_t ticket);
   void held(Standing standing);
   base::Instant next_look() const;
+  bool waits_for_foreign() const;
   base::Duration rank_share(base::Duration each) const;
 
   Protocol protocol_;

@@ -14,7 +14,8 @@
 --                                                         asks for it anyway; else ''
 --         {0, ticket, rank, pttl, known, record, kept}    not held
 --           ticket  0 when not queued; rank from 0 (-1 when not queued)
---           pttl    milliseconds until the holder's lease ends, -1 when it has no end
+--           pttl    milliseconds until the holder's lease ends, -1 when it has no end; or for how long the lock is left to
+--                   libraries
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody; -1 the same, and a lock as
 --                   the other set of scripts has it: plain, or Redisson's
 --           record  of the holder, '' when it is not known
@@ -73,7 +74,7 @@ if split and (not holder or ticket ~= '' and not (has_queue and is_here(info))) 
 local asked = tonumber(ticket) or 0
 if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 
-local kept = 0
+local kept, left = 0, 0
 if not holder then
   local refusal
   kept, refusal = kept_for(grace)
@@ -82,9 +83,12 @@ end
 if not holder and kept == 0 then
   local first, dead
   if has_queue then first, dead = first_waiter(token) end
-  if not first or first == token then return {1, grant(token, ttl, wake, who, dead), run_id()} end
-  hand_off(first, dead)
-  holder = first
+  if first and not moving then left = select(4, libraries()) end
+  if left == 0 then
+    if not first or first == token then return {1, grant(token, ttl, wake, who, dead), run_id()} end
+    hand_off(first, dead)
+    holder = first
+  end
 end
 
 local rank = -1
@@ -115,7 +119,15 @@ else
   rank = redis.call('ZRANK', queue, token)
 end
 
+if left > 0 then return {0, ticket, rank, left, 0, '', 0} end
 if not holder then return {0, ticket, rank, kept, 1, '', kept} end
 local record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
+if not record and not moving then
+  -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
+  local since, after, time = libraries()
+  if after ~= SEEN_MS or redis.call('PTTL', beside) < BESIDE_MS / 2 then
+    redis.pcall('SET', beside, integer(since or time) .. ' ' .. SEEN_MS, 'PX', BESIDE_MS)
+  end
+end
 local known = record and 1 or holder == FOREIGN and is_of_other_form() and -1 or 0
 return {0, ticket, rank, redis.call('PTTL', lock), known, record or '', 0}

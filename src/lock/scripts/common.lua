@@ -19,6 +19,7 @@
 --                  LONGEST    the longest --once of any run, milliseconds
 --                  SUCCEEDED  when one last did, as ENDED; "= =": this one, "0 0": none
 --                  ENDED      when this one did, as the server's TIME: two numbers, seconds and microseconds
+-- KEYS[7] beside  see beside.lua
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
 -- Messages: "g" you have been handed the lock, confirm with acquire; "h MS" you are now among the first, look in MS.
@@ -26,7 +27,7 @@
 -- Message: "r" the queue was lost, return to it with your ticket.
 --
 -- While a Cluster moves a slot to another node, it does so key by key, and refuses commands whose keys are not all there
--- yet. Then only the lock is in KEYS; ARGV ends with the other five names and `moving`. The node that the slot leaves is
+-- yet. Then only the lock is in KEYS; ARGV ends with the other six names and `moving`. The node that the slot leaves is
 -- asked first. It serves this as long as it has the lock, and makes no new keys; the other one serves it afterwards.
 --   "split"  something of the lock may be on the other node. A key that is not here must not be made: it may come from
 --            there, and would stop the move. On the old node, a call with a key that is not here fails.
@@ -39,8 +40,8 @@
 
 local moving = not KEYS[2] and ARGV[#ARGV]
 local split = moving == 'split'
-local function name(i) return KEYS[i] or ARGV[#ARGV - 7 + i] end
-local queue, info, fences, tombstone, last = name(2), name(3), name(4), name(5), name(6)
+local function name(i) return KEYS[i] or ARGV[#ARGV - 8 + i] end
+local queue, info, fences, tombstone, last, beside = name(2), name(3), name(4), name(5), name(6), name(7)
 
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks

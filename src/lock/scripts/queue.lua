@@ -1,8 +1,8 @@
 -- The queue of a lock, shared by every script as common.lua is: who is alive in it, and how the first gets the lock.
 
--- Deletes records of dead holders and of lapsed claims when there are many.
-local function sweep()
-  if redis.call('HLEN', info) <= redis.call('ZCARD', queue) + 16 then return end
+-- Deletes records of dead holders and of lapsed claims when there are many. count: of all records, about.
+local function sweep(count)
+  if count <= redis.call('ZCARD', queue) + 16 then return end
   for _, token in ipairs(redis.call('HKEYS', info)) do
     if token ~= '@' and not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
   end
@@ -84,14 +84,14 @@ end
 -- Makes token the holder of a free lock for ms, and takes it out of the queue, with the `dead` that stood before it; no
 -- dead: there is no queue. Returns its fence. The first write is one that a server out of memory refuses.
 local function grant(token, ms, wake, who, dead)
-  if dead then redis.call('HLEN', info) end  -- fails on a key of another type, while nothing is written
+  local records = dead and redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   local fence = next_fence()
   write_lock(token, ms)
   if dead then
     remove_dead(dead)
     redis.call('ZREM', queue, token)
     tell_watchers(#dead + 1)
-    sweep()
+    sweep(records - #dead)
   else
     redis.call('DEL', info)  -- nobody waits: what is left there belongs to dead clients
   end

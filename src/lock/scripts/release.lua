@@ -83,6 +83,10 @@ if not mine then
   local rank = redis.call('ZRANK', queue, token)
   redis.call('ZREM', queue, token)
   if rank and rank < WATCHERS then tell_watchers(1) end
+  -- Nobody but the first waits for a holder that tells nobody.
+  local is_alone = rank == 0 and holder and (holder == FOREIGN or not redis.call('HGET', info, holder))
+  local next_one = is_alone and redis.call('ZRANGE', queue, 0, 0)[1]
+  if next_one then publish(channel_of(next_one), record_of(next_one), 'h 0') end
 end
 if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
@@ -100,9 +104,29 @@ if dead and not first then
 elseif owner ~= FOREIGN then
   redis.call('HDEL', info, owner)
 end
--- A lock that was free before may be kept for another. Where INFO is denied, nobody is given it here.
+-- A lock that was free before may be kept for another, or left to libraries. Where INFO is denied, nobody is given it here.
 local is_ours_to_hand = mine and ARGV[5] ~= '1'
-if first and (is_ours_to_hand or kept_for(ARGV[4]) == 0) then
+local is_to_hand = first and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
+if is_to_hand and not moving then
+  local since, after, time, left = libraries()
+  if not is_ours_to_hand then
+    is_to_hand = mine or left == 0
+  elseif not since and string.sub(lock, 1, 6) ~= 'rlock:' or since and since > time + WINDOW_MS then
+    -- Not looked at before; or the clock has stepped back. Where all rlocks are by default, nobody else has a key by chance.
+    after = after or UNSEEN_MS
+    redis.call('SET', beside, integer(time + SEEN_MS - after) .. ' ' .. after, 'PX', BESIDE_MS)
+  elseif since and time >= since + after then
+    -- The first waiter watches the lock meanwhile, for libraries that come and go; it gets the lock if it cannot be told.
+    -- The next ones look after the window, since the first may have died.
+    for i, waiter in ipairs(redis.call('ZRANGE', queue, #dead, #dead + WATCHERS - 1)) do
+      local wake = record_of(waiter)
+      local said = publish(channel_of(waiter), wake, 'h ' .. (i == 1 and 0 or WINDOW_MS + (i - 1) * WATCH_STEP_MS))
+      if i == 1 then is_to_hand = type(said) == 'table' and wake ~= 'p' end
+    end
+    if not is_to_hand then redis.call('SET', beside, integer(time + WINDOW_MS) .. ' ' .. after, 'KEEPTTL') end
+  end
+end
+if is_to_hand then
   hand_off(first, dead)
 elseif mine then
   tell_libraries()

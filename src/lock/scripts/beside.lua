@@ -1,0 +1,27 @@
+-- Libraries beside us. One that waits (SET NX, again and again) stands in no queue and cannot be seen, and a lock that is
+-- handed from waiter to waiter is never free. So, where libraries use it too, once rlocks have handed the lock over among
+-- themselves for a while, a release leaves it free for WINDOW_MS: no rlock takes it, not even the first of the queue. The
+-- build puts this in front of acquire and release.
+--
+-- KEYS[7] beside  string "SINCE AFTER", only where libraries are, or may be
+--                   SINCE  since when rlocks have it for themselves, server milliseconds. Neither an empty queue nor a
+--                          library's turn starts that anew. In the future: the window is open until then
+--                   AFTER  the window opens after so many milliseconds
+--
+-- While a Cluster moves the slot there is no window. Nor is there one where several servers vote (release, ARGV[5]): they
+-- would be free at different times, which is of no use to a library that wants most of them.
+
+local SEEN_MS = 2000           -- AFTER, since a holder was seen that is no rlock
+local UNSEEN_MS = 60000        -- AFTER, else: who waits since before any rlock met it has to be found out some time
+local WINDOW_MS = 300          -- libraries ask every 50 to 200 ms
+local BESIDE_MS = 3600000      -- for how long a sight is remembered
+
+-- SINCE, AFTER, the time in milliseconds, and for how many more the free lock is left to libraries; no SINCE where they are
+-- not known. A clock that has stepped back opens no window.
+local function libraries()
+  local value = redis.pcall('GETRANGE', beside, 0, 32)
+  local since, after = string.match(type(value) == 'string' and value or '', '^(%d+) (%d+)$')
+  local time = math.floor(now() / 1000)
+  local left = since and since - time or 0
+  return tonumber(since), tonumber(after), time, left > 0 and left <= WINDOW_MS and left or 0
+end
