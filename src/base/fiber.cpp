@@ -144,6 +144,12 @@ void Fiber::cancel() {
   resume();  // to its end, since it cannot wait any more
 }
 
+void take_over(std::thread::id& owner, std::span<Fiber* const> fibers) {
+  const auto thread = std::this_thread::get_id();
+  if (std::exchange(owner, thread) == thread) return;
+  for (auto* const fiber : fibers) fiber->cancel();
+}
+
 Readiness drive(std::span<Fiber* const> fibers, std::span<pollfd> fds, Wait wait) {
   std::vector<pollfd> all(fds.begin(), fds.end());
   auto until = wait.until();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "base/wait.hpp"
@@ -60,6 +61,10 @@ class Fiber final : private Poller {
   [[maybe_unused]] void* tsan_inside_ = nullptr;
   [[maybe_unused]] void* tsan_outside_ = nullptr;
 };
+
+/// Before the calling thread goes on with these fibers: cancels the calls that `owner`, another thread, has begun,
+/// since they may have looked up where errno of that thread is. The calling thread is the owner from here on.
+void take_over(std::thread::id& owner, std::span<Fiber* const> fibers);
 
 /// Waits until one of these descriptors is ready, a fiber could go on, or `wait` ends, and lets go on those fibers that
 /// can. Descriptors may be empty. Interrupted is what `wait`'s poller says; it leaves the fibers as they are.

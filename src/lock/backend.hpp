@@ -106,17 +106,13 @@ struct Event {
   base::Instant look_at = base::never;  ///< acquire again by then
 };
 
-/// The steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
-/// queue. Each step may be repeated. A step that fails with unreachable or interrupted may have been carried out all
-/// the same. Each step ends with its wait or after timeout(), whichever is sooner. An answer of an unexpected shape is
-/// an internal error, never a lost lock.
-class Backend {
+/// What is done with a lease, or with several at once (Several), until it ends. Each step may be repeated. A step that
+/// fails with unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an
+/// internal error, never a lost lock.
+class Keeper {
  public:
-  virtual ~Backend() = default;
+  virtual ~Keeper() = default;
 
-  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
-  /// held.
-  virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
   /// Where the server has restarted since the last renewal and nobody has held the lock since, it is reclaimed.
@@ -127,14 +123,26 @@ class Backend {
   /// nothing.
   virtual base::Result<Released> release(const Request& request, Force force, base::Wait wait) = 0;
 
-  /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not
-  /// answered. If so, it has to be released.
-  virtual bool may_hold() const = 0;
-
   /// What to wait for with poll(2) before the next drain(); empty where there is no connection.
   virtual std::vector<pollfd> wait_fds() const = 0;
   /// What has come since the last time, without waiting. Fails once with unreachable where a connection broke.
   virtual base::Result<Event> drain() = 0;
+
+  /// The server for messages; holds no password.
+  virtual const std::string& name() const = 0;
+};
+
+/// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
+/// queue. Each step ends with its wait or after timeout(), whichever is sooner.
+class Backend : public Keeper {
+ public:
+  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
+  /// held.
+  virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
+
+  /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not
+  /// answered. If so, it has to be released.
+  virtual bool may_hold() const = 0;
 
   /// Looks at the locks of these wire keys (prefix and KEY), in this order; writes nothing. At most max_waiters of each
   /// queue are listed.
@@ -150,8 +158,6 @@ class Backend {
 
   /// How long a server may take to connect or to answer.
   virtual base::Duration timeout() const = 0;
-  /// The server for messages; holds no password.
-  virtual const std::string& name() const = 0;
 };
 
 /// One of several servers that keep a lock by majority; see Quorum.

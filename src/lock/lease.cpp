@@ -35,6 +35,8 @@ nanoseconds LeaseTerms::usable() const {
   return whole - whole / 100 - slack;
 }
 
+nanoseconds LeaseTerms::max_try() const { return std::max<nanoseconds>(ttl / 6, 5ms); }
+
 nanoseconds LeaseTerms::retry_pause() const { return std::clamp<nanoseconds>(nanoseconds(ttl) / 100, 2ms, 250ms); }
 
 base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> kill_after, Renewing renewing,

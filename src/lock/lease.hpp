@@ -43,6 +43,8 @@ struct LeaseTerms {
   base::Instant deadline(base::Instant sent) const { return sent + usable(); }
   /// When to ask again after a request sent at `sent` was granted.
   base::Instant renew_at(base::Instant sent) const { return sent + ttl / 3; }
+  /// For one try to renew: one that hangs must leave time for another.
+  std::chrono::nanoseconds max_try() const;
   /// Between two tries while the server does not answer.
   std::chrono::nanoseconds retry_pause() const;
 

@@ -1,7 +1,6 @@
 #include "lock/quorum.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/log.hpp"
@@ -36,13 +35,8 @@ Quorum::~Quorum() {
 
 // ---------------------------------------------------------------- asking
 
-// A call that is under way in another thread has to end before this one goes on: it may have looked up where errno of
-// that thread is.
 Request Quorum::begin(const Request& request) {
-  const auto thread = std::this_thread::get_id();
-  if (std::exchange(thread_, thread) != thread) {
-    for (auto& member : members_) member->call.cancel();
-  }
+  base::take_over(thread_, calls());
   base::PlainPoller plain;
   drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
   ++bid_.flight;
@@ -55,12 +49,13 @@ Request Quorum::begin(const Request& request) {
   return own;
 }
 
-base::Readiness Quorum::drive(Wait wait) {
-  std::array<base::Fiber*, 8> calls{};
-  std::size_t n = 0;
-  for (auto& member : members_) calls.at(n++) = &member->call;
-  return base::drive(std::span(calls).first(n), {}, wait);
+std::vector<base::Fiber*> Quorum::calls() const {
+  std::vector<base::Fiber*> calls;
+  for (const auto& member : members_) calls.push_back(&member->call);
+  return calls;
 }
+
+base::Readiness Quorum::drive(Wait wait) { return base::drive(calls(), {}, wait); }
 
 // Until `done`, or until all that were asked in this flight have answered. Once `may_leave`, those that take much
 // longer than the others did are left behind: they may stand still, and there is something to do without them. Their

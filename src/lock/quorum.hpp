@@ -58,6 +58,7 @@ class Quorum final : public Backend {
   using Done = std::function<bool()>;
 
   Request begin(const Request& request);
+  std::vector<base::Fiber*> calls() const;
   base::Readiness drive(base::Wait wait);
   base::Result<void> settle(base::Wait wait);
   base::Result<void> fly(base::Wait wait, const Done& done, const Done& may_leave = {});

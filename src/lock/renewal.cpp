@@ -89,21 +89,21 @@ void Renewal::keep_alive() {
   }
   // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
   // acquires the lock.
-  while (permit_.loss() == base::Permit::Loss::gone && !backend_.wait_fds().empty() &&
+  while (permit_.loss() == base::Permit::Loss::gone && !keeper_.wait_fds().empty() &&
          sleep(poller, base::never) == Woken::to_check) {
     (void)check_once(poller);
   }
 }
 
-// Until it is time to renew, check_now() is called, or the backend reports a change.
+// Until it is time to renew, check_now() is called, or the keeper reports a change.
 Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   while (true) {
     // Before each wait: messages that came with the last reply are read already, and no longer make the descriptor
     // readable.
-    const auto event = backend_.drain();
+    const auto event = keeper_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
     if (event->touched) return Woken::to_check;
-    auto fds = backend_.wait_fds();
+    auto fds = keeper_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
     switch (poller.wait(fds, until)) {
       case Readiness::interrupted:
@@ -120,10 +120,8 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   }
 }
 
-// A try that hangs must leave time for another.
 base::Wait Renewal::one_try(StopPoller& poller) const {
-  const auto end = BootClock::now() + std::max<base::Duration>(terms_.ttl / 6, base::Duration(5));
-  return {std::min(end, permit_.until()), poller};
+  return {std::min(BootClock::now() + terms_.max_try(), permit_.until()), poller};
 }
 
 Instant Renewal::renew_at(Instant counts_from) const {
@@ -133,7 +131,7 @@ Instant Renewal::renew_at(Instant counts_from) const {
 
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
-  const auto renewed = backend_.renew(request_, Watch::yes, one_try(poller));
+  const auto renewed = keeper_.renew(request_, Watch::yes, one_try(poller));
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
@@ -151,7 +149,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::gone);
       return Proceed::no;
     }
-    base::log_note(backend_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
+    base::log_note(keeper_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
   }
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
@@ -161,7 +159,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 }
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
-  const auto checked = backend_.check(request_, one_try(poller));
+  const auto checked = keeper_.check(request_, one_try(poller));
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody &&
                                 !checked->is_released && !permit_.revoked();
