@@ -22,6 +22,7 @@ complete -c rlock -n 'test "$(__rlock_verb)" = help' -a 'run acquire renew relea
 complete -c rlock -n 'test "$(__rlock_verb)" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire renew' -s t -l ttl -x -d 'How long the lease lasts unless renewed; at least 100ms'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" release' -l force -d 'Release it, whoever holds it, and say who that was'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l with -x -d 'Hold this key too, all or none; may be given several times; all clients acquire keys in one order, so that no two wait for each other; the loss of one is the loss of all'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s w -l wait -x -d 'Give up after D; without it, wait for ever'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s n -l nonblock -d 'Give up at once'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s E -l conflict-exit-code -x -d 'Exit status for busy, 0 to 255; 0 is silent'

@@ -58,6 +58,10 @@ step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
 step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"
 step 'majorities of five servers' python3 -B tests/faults/minorities.py --seconds $((seconds / 4)) --majority --seed "$seed"
+for topology in single sentinel cluster redlock; do
+  step "several keys, $topology" python3 -B tests/faults/several_keys.py --topology "$topology" --seconds $((seconds / 8)) \
+    --contenders 24 --kills 2 --seed "$seed"
+done
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2

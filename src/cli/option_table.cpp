@@ -38,6 +38,11 @@ Complaint set_server(Options& options, std::string_view text) {
   return std::nullopt;
 }
 
+Complaint set_with(Options& options, std::string_view text) {
+  options.with.emplace_back(text);
+  return std::nullopt;
+}
+
 Complaint set_signal(Options& options, std::string_view text) {
   const auto name = text.starts_with("SIG") ? text.substr(3) : text;
   for (int number = 1; number < NSIG; ++number) {
@@ -75,7 +80,8 @@ constexpr VerbRow verbs[]{
      commands::run,
      {{{"rlock run nightly-backup -- ./backup.sh", "Wait for the lock as long as it takes, then run."},
        {"rlock run -n -E 0 report -- ./report.sh", "Skip this run when another one is going on, and exit 0."},
-       {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."}}}},
+       {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."},
+       {"rlock run --with database deploy -- ./deploy.sh", "Hold two locks, all or none."}}}},
     {acquire,
      "acquire",
      "KEY",
@@ -136,6 +142,16 @@ constexpr OptionRow options[]{
      .target = &Options::force,
      .help = "Release it, whoever holds it, and say who that was",
      .sources = Sources::command_line},
+    {.name = "with",
+     .kind = Kind::text,
+     .value = "KEY",
+     .verbs = run,
+     .group = Group::lock,
+     .target = set_with,
+     .help = "Hold this key too, all or none; may be given several times; all clients acquire keys in one order, so "
+             "that no two wait for each other; the loss of one is the loss of all",
+     .sources = Sources::command_line,
+     .repeatable = true},
     {.name = "wait",
      .letter = 'w',
      .kind = Kind::duration,

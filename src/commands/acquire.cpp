@@ -74,7 +74,7 @@ int acquire(const Options& options) {
     return base::exit_usage;
   }
   if (!lease) return report(lease.error(), options, &signals);
-  if (!*lease) return report_busy(options, acquisition.met(), *backend);
+  if (!*lease) return report_busy(options, options.key, acquisition.met(), backend->name());
   if (*kept) {
     const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));
     if (!begun) return released(options, *place, request, signals, begun.error().message);

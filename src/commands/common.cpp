@@ -66,27 +66,27 @@ int report_done(const Options& options, const lock::Done& done) {
   return base::exit_success;
 }
 
-int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend) {
+int report_busy(const Options& options, const std::string& key, const std::optional<lock::Busy>& met,
+                const std::string& server) {
   if (met && met->kept_for) {
     // Whole seconds: the server counts no others.
     const auto left = std::chrono::ceil<std::chrono::seconds>(*met->kept_for);
     if (options.servers.size() > 1) {
-      base::log_error("too few servers vote: others restarted a moment ago, their holders may come back; " +
-                      options.key + " is kept for them for " + base::format_duration(left) + " more (--grace)");
+      base::log_error("too few servers vote: others restarted a moment ago, their holders may come back; " + key +
+                      " is kept for them for " + base::format_duration(left) + " more (--grace)");
       return base::exit_unavailable;
     }
     if (options.grace == base::Duration::zero()) {
-      base::log_error(backend.name() + " was away until a moment ago, and the holder of " + options.key +
-                      " may come back");
+      base::log_error(server + " was away until a moment ago, and the holder of " + key + " may come back");
       return base::exit_unavailable;
     }
     const auto ago = std::max(std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left,
                               std::chrono::seconds(0));
-    base::log_error(backend.name() + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " +
-                    options.key + " is kept for them for " + base::format_duration(left) + " more (--grace)");
+    base::log_error(server + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " + key +
+                    " is kept for them for " + base::format_duration(left) + " more (--grace)");
     return base::exit_unavailable;
   }
-  std::string message = "busy: " + options.key + " is held";
+  std::string message = "busy: " + key + " is held";
   if (met && met->holder) message += " by " + met->holder->who.summary();
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";
@@ -94,7 +94,7 @@ int report_busy(const Options& options, const std::optional<lock::Busy>& met, co
     message += options.compat == Compat::redisson ? "; it is no lock of Redisson's: leave out --compat redisson"
                                                   : "; it is a lock of Redisson's: use --compat redisson";
   }
-  if (met && !met->holder_ttl) message += ", without an end: " + how_to_end(options.key);
+  if (met && !met->holder_ttl) message += ", without an end: " + how_to_end(key);
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::debug : base::LogLevel::note, message);
   return options.conflict_exit_code;
 }

@@ -22,9 +22,10 @@ int report(const base::Error& error, const Options& options, const process::Sign
 /// Says, with -v, why there is nothing to do (--once). Returns the exit status.
 int report_done(const Options& options, const lock::Done& done);
 
-/// Says who holds the lock, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
+/// Says who holds this key, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
 /// busy. A lock that was free and kept by --grace is not busy: that is an error, and its status is returned.
-int report_busy(const Options& options, const std::optional<lock::Busy>& met, const lock::Backend& backend);
+int report_busy(const Options& options, const std::string& key, const std::optional<lock::Busy>& met,
+                const std::string& server);
 
 /// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key);

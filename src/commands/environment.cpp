@@ -37,12 +37,33 @@ bool password_is_in_file(const Options& options) {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
+// A line for each key, where there are several. Those of a run around this one are not ours.
+void set_lists(std::span<const HeldKey> held) {
+  if (held.size() == 1) {
+    for (const char* name : {"RLOCK_KEYS", "RLOCK_TOKENS", "RLOCK_FENCES"}) ::unsetenv(name);
+    return;
+  }
+  std::string keys;
+  std::string tokens;
+  std::string fences;
+  for (const auto& each : held) {
+    const char* end = &each == &held.front() ? "" : "\n";
+    keys += end + each.key;
+    tokens += end + each.token;
+    fences += end + std::to_string(each.fence);
+  }
+  set("RLOCK_KEYS", keys);
+  set("RLOCK_TOKENS", tokens);
+  set("RLOCK_FENCES", fences);
+}
+
 }  // namespace
 
-void set_environment(const Options& options, std::span<const redis::Address> servers, const lock::Lease& lease) {
-  set("RLOCK_KEY", options.key);
-  set("RLOCK_TOKEN", lease.token);
-  set("RLOCK_FENCE", std::to_string(lease.fence));
+void set_environment(const Options& options, std::span<const redis::Address> servers, std::span<const HeldKey> held) {
+  set("RLOCK_KEY", held.front().key);
+  set("RLOCK_TOKEN", held.front().token);
+  set("RLOCK_FENCE", std::to_string(held.front().fence));
+  set_lists(held);
   set("RLOCK_TTL", base::format_duration(options.ttl));
   set("RLOCK_PREFIX", options.prefix);
   if (options.compat == Compat::redisson) {

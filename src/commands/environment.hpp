@@ -3,14 +3,14 @@
 #include <span>
 
 #include "commands/options.hpp"
-#include "lock/lease.hpp"
+#include "commands/reentry.hpp"
 #include "redis/address.hpp"
 
 namespace rlock::commands {
 
 /// Puts what an rlock inside the command needs, to meet the same lock on the same servers, into our own environment,
 /// which the command inherits. No password: if one stands in the URL of a configuration file, the rlock inside reads
-/// that file again.
-void set_environment(const Options& options, std::span<const redis::Address> servers, const lock::Lease& lease);
+/// that file again. held: KEY first.
+void set_environment(const Options& options, std::span<const redis::Address> servers, std::span<const HeldKey> held);
 
 }  // namespace rlock::commands

@@ -6,7 +6,6 @@
 
 #include "base/text.hpp"
 #include "commands/late_release.hpp"
-#include "commands/reentry.hpp"
 #include "lock/renewal.hpp"
 #include "process/background.hpp"
 #include "process/keeper.hpp"
@@ -31,7 +30,7 @@ class Keeping {
         charge_{.process = std::move(kept.process),
                 .stop_signal = options.stop_signal,
                 .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
-                .marker = marker_of(lease.token),
+                .marker = lease.token,
                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
                 .guard_title = "rlock-guard " + base::printable(options.key),
                 .words = [this](base::Permit::Loss loss) { return words(loss); },

@@ -12,7 +12,7 @@ namespace rlock::commands {
 inline constexpr base::Duration release_try{900};
 
 /// Releases the lock where nobody waits for that: asks until every server has answered, or until `until`.
-void release_everywhere(lock::Backend& backend, const lock::Request& request, base::Instant until,
+void release_everywhere(lock::Holding& holding, const lock::Request& request, base::Instant until,
                         const std::function<void()>& before_each_try = {});
 
 /// The same over a connection of its own, from the guard of a process that is dead.

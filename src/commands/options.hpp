@@ -17,6 +17,7 @@ enum class Compat { none, redisson };
 /// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
 struct Options {
   std::string key;                   ///< empty: status of all
+  std::vector<std::string> with;     ///< run: further keys
   std::string token;                 ///< renew, release; "-" reads standard input
   std::vector<std::string> command;  ///< run
 

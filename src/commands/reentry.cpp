@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ranges>
+#include <string_view>
 
 #include "base/log.hpp"
 #include "base/number.hpp"
 #include "base/retry.hpp"
-#include "base/token.hpp"
 #include "commands/common.hpp"
 
 namespace rlock::commands {
@@ -19,34 +20,58 @@ namespace {
 // How often a nested run looks whether the outer one has reclaimed the lock.
 constexpr base::Duration reclaim_pause = 20ms;
 
-std::uint64_t fence_of_environment() {
-  const char* fence = std::getenv("RLOCK_FENCE");
-  return fence != nullptr ? base::parse_number<std::uint64_t>(fence).value_or(0) : 0;
+std::uint64_t number_of(std::string_view text) { return base::parse_number<std::uint64_t>(text).value_or(0); }
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// A line each, without the last end of line.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const auto line : std::views::split(text, '\n')) lines.emplace_back(line.begin(), line.end());
+  return lines;
 }
 
 }  // namespace
 
-std::string marker_of(const std::string& token) { return "RLOCK_TOKEN=" + token; }
+std::vector<HeldKey> held_around() {
+  std::vector<HeldKey> held;
+  // First: a shell below a run may have acquired another lock since.
+  if (const auto token = variable("RLOCK_TOKEN"); !token.empty()) {
+    held.push_back({variable("RLOCK_KEY"), token, number_of(variable("RLOCK_FENCE"))});
+  }
+  if (std::getenv("RLOCK_KEYS") == nullptr) return held;
+  const auto keys = lines_of(variable("RLOCK_KEYS"));
+  const auto tokens = lines_of(variable("RLOCK_TOKENS"));
+  const auto fences = lines_of(variable("RLOCK_FENCES"));
+  for (std::size_t i = 0; i < keys.size() && i < tokens.size() && i < fences.size(); ++i) {
+    if (std::ranges::find(held, keys[i], &HeldKey::key) == held.end()) {
+      held.push_back({keys[i], tokens[i], number_of(fences[i])});
+    }
+  }
+  return held;
+}
 
-Result<std::optional<HeldLease>> Reentry::operator()() {
-  const char* key = std::getenv("RLOCK_KEY");
-  const char* token = std::getenv("RLOCK_TOKEN");
-  if (key == nullptr || token == nullptr || *token == '\0' || options_.key != key) return std::nullopt;
+Result<std::optional<Reentry::Found>> Reentry::operator()() {
+  const auto around = held_around();
+  const auto known = std::ranges::find(around, request_.names.key, &HeldKey::key);
+  if (known == around.end() || known->token.empty()) return std::nullopt;
   process::NestedName name;
-  request_.token = token;
+  request_.token = known->token;
   const auto limit = base::BootClock::now() + (options_.nonblock ? base::Duration(0) : options_.connect_timeout);
   auto checked = RLOCK_TRY(check_until(limit));
   if (checked.holder == lock::Standing::Holder::nobody) {
-    if (const auto outer = process::OuterRun::find_by(marker_of(token))) checked = RLOCK_TRY(await_reclaim(*outer));
+    if (const auto outer = process::OuterRun::find_by(known->token)) checked = RLOCK_TRY(await_reclaim(*outer));
   }
   if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
-  HeldLease held{{token, checked.fence, {}}, Origin::reentered};
-  held.nested = RLOCK_TRY(base::random_token());
+  Found held{{known->token, checked.fence, {}}, std::nullopt};
   if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
   if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
   // The outer run knows the fence of its lease. The servers may have no record left, and several servers, of which
   // some are missing, records of votes that were won later, with fences of their own.
-  if (held.outer || checked.fence == 0) held.lease.fence = std::max(checked.fence, fence_of_environment());
+  if (held.outer || checked.fence == 0) held.lease.fence = std::max(checked.fence, known->fence);
   if (held.outer) {
     const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
     if (state != process::OuterRun::State::holds) return std::nullopt;
@@ -70,7 +95,7 @@ Result<lock::Standing> Reentry::check_until(base::Instant limit) {
 // takes it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The
 // time for this is bounded, since a run may go on without its lock (--on-lost warn).
 Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
-  base::log_debug(options_.key + " is held by nobody; waiting for the run around this one to reclaim it");
+  base::log_debug(request_.names.key + " is held by nobody; waiting for the run around this one to reclaim it");
   const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);
   const auto until = base::BootClock::now() + std::max<base::Duration>(wait, 1s);
   while (true) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "commands/options.hpp"
 #include "lock/backend.hpp"
@@ -11,31 +12,33 @@
 
 namespace rlock::commands {
 
-enum class Origin { acquired, reentered };
-
-/// The lease that the command runs under. An acquired one is released at the end; a re-entered one is not.
-struct HeldLease {
-  lock::Lease lease;
-  Origin origin = Origin::acquired;
-  std::optional<process::OuterRun> outer = std::nullopt;  ///< the run that renews and releases a re-entered lease
-  std::string nested = "";                                ///< RLOCK_NESTED: marks the processes of this nested run
+/// A key of a run, under the token and the fence of its lease.
+struct HeldKey {
+  std::string key;
+  std::string token;
+  std::uint64_t fence = 0;
 };
 
-/// What the environment of a command holds that runs under this token.
-std::string marker_of(const std::string& token);
+/// What the environment says is held around this process: by a run or by a shell that called acquire.
+std::vector<HeldKey> held_around();
 
-/// Re-entry: when the environment names a holder of this key, the command runs under that holder's lease. The server
+/// Re-entry: when the environment names a holder of a key, the command runs under that holder's lease. The server
 /// is asked first, because the environment may be out of date or come from another server. If the holder is a run
 /// above this one, it renews, waits for this run to end, and stops it when the lock is lost. If the holder is a shell
 /// that called acquire, this run renews.
 class Reentry {
  public:
-  /// request: gets the token of the environment, and who is said to hold it.
+  struct Found {
+    lock::Lease lease;
+    std::optional<process::OuterRun> outer;  ///< the run that renews and releases
+  };
+
+  /// request: names the key; gets the token of the environment, and who is said to hold it.
   Reentry(const Options& options, lock::Backend& backend, lock::Request& request, process::Signals& signals)
       : options_(options), backend_(backend), request_(request), signals_(signals) {}
 
   /// nullopt: there is no such holder.
-  base::Result<std::optional<HeldLease>> operator()();
+  base::Result<std::optional<Found>> operator()();
 
  private:
   base::Result<lock::Standing> check_until(base::Instant limit);

@@ -2,20 +2,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/permit.hpp"
 #include "base/text.hpp"
-#include "base/token.hpp"
 #include "commands/common.hpp"
-#include "commands/environment.hpp"
 #include "commands/farewell.hpp"
+#include "commands/keys.hpp"
 #include "commands/late_release.hpp"
-#include "commands/reentry.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
@@ -38,81 +38,44 @@ constexpr base::Duration release_limit = 2s;
 
 class Run {
  public:
-  Run(const Options& options, Place place, lock::LeaseTerms terms)
+  Run(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+      lock::LeaseTerms terms)
       : options_(options),
-        place_(std::move(place)),
-        backend_(open()),
         terms_(terms),
-        request_{place_.names, {}, terms.ttl, {}, options.grace, options.replicas},
+        keys_(options, std::move(names), std::move(servers), terms, signals_),
         farewell_(options) {}
 
   int operator()() {
-    auto held = Reentry(options_, *backend_, request_, signals_)();
-    if (held && *held && (options_.hold > 0s || options_.once > 0s)) {
-      base::log_debug("--hold and --once are for who acquires " + options_.key + ", and this run is inside another");
+    const auto outcome = keys_.hold();
+    if (!outcome) return report(outcome.error(), options_, &signals_);
+    switch (*outcome) {
+      case lock::Several::Outcome::busy:
+        return keys_.report_busy();
+      case lock::Several::Outcome::done:
+        return report_done(options_, *keys_.leases().done());
+      case lock::Several::Outcome::lost:
+        base::log_error("lost " + keys_.lost_key() + " while waiting for others; the command was not started");
+        return base::exit_lost;
+      case lock::Several::Outcome::held:
+        break;
     }
-    if (held && *held && (*held)->outer) backend_ = open();  // an idle connection would use up one of the server's
-    if (held && !*held) held = acquire();
-    if (!held) return report(held.error(), options_, &signals_);
-    if (done_) return report_done(options_, *done_);
-    if (!*held) return report_busy(options_, met_, *backend_);
-    return run_under(**held);
+    farewell_.acquired();
+    return run_command();
   }
 
  private:
-  Result<std::optional<HeldLease>> acquire() {
-    const auto wait = patience(options_);
-    if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
-      // Below a run of another key, which may wait for us: ask once before waiting.
-      auto held = acquire(base::Duration(0));
-      if (!held || *held || done_) return held;
-      tell_of_a_run_above();
-    }
-    return acquire(wait);
-  }
-
-  void tell_of_a_run_above() const {
-    const auto* holder = met_ && met_->holder ? &met_->holder->who : nullptr;
-    if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "").host) return;
-    if (!process::OuterRun::find(holder->pid)) return;
-    base::log_note("waiting for " + options_.key + ", which is held by a run around this one (pid " +
-                   std::to_string(holder->pid) + "): if that waits for this one to end, neither will");
-  }
-
-  Result<std::optional<HeldLease>> acquire(std::optional<base::Duration> wait) {
-    request_.token = RLOCK_TRY(base::random_token());
-    std::string command;
-    if (options_.show_command) {
-      for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
-    }
-    request_.who = lock::Who::describe(::getpid(), command);
-    auto request = request_;
-    request.once = options_.once;
-    lock::Acquisition acquisition(*backend_, std::move(request), terms_, signals_);
-    auto acquired = acquisition.acquire(wait);
-    met_ = acquisition.met();
-    done_ = acquisition.done();
-    auto lease = RLOCK_TRY(std::move(acquired));
-    if (!lease) return std::nullopt;
-    farewell_.acquired();
-    return HeldLease{std::move(*lease), Origin::acquired};
-  }
-
-  int run_under(const HeldLease& held) {
-    const auto& lease = held.lease;
-    const auto deadline = held.outer ? base::never : terms_.deadline(lease.counts_from);
-    auto permit = base::Permit::open(deadline, terms_.grace, terms_.kill_time);
-    if (!permit) return not_started(held, permit.error());
-    set_environment(options_, place_.servers, lease);
-    if (held.origin == Origin::reentered) ::setenv("RLOCK_NESTED", held.nested.c_str(), 1);
-    base::log_debug("holding " + options_.key + ", fence " + std::to_string(lease.fence));
+  int run_command() {
+    auto permit = base::Permit::open(keys_.deadline(), terms_.grace, terms_.kill_time);
+    if (!permit) return not_started(permit.error());
+    keys_.set_environment();
+    keys_.tell();
 
     terminal_.emplace();
     // Armed before the last look at the clock: if rlock is frozen from here on, it is killed before the lease can end.
     std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
-      return watch_over(child->pid, held, *permit, tripwire);
+      return watch_over(child->pid, *permit, tripwire);
     }
     tripwire.reset();
     permit->end();
@@ -127,41 +90,44 @@ class Run {
       why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);
     }
     farewell_.not_started(status);
-    release(held, &*permit, std::nullopt);
+    release(&*permit, std::nullopt);
     if (!why.empty()) base::log_error(why);
     return status;
   }
 
-  int not_started(const HeldLease& held, const base::Error& error) {
+  int not_started(const base::Error& error) {
     farewell_.not_started(base::exit_cannot_start);
-    release(held, nullptr, std::nullopt);
+    release(nullptr, std::nullopt);
     base::log_error(error.message);
     return base::exit_cannot_start;
   }
 
-  int watch_over(pid_t child, const HeldLease& held, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
-    const auto& lease = held.lease;
-    lock::Renewal renewal(*backend_, request_, lease, terms_, permit);
+  int watch_over(pid_t child, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
+    std::optional<lock::Renewal> renewal;
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
-    how.guard = orders(held, permit);
-    if (held.origin == Origin::acquired) how.nested_marker = marker(held);
+    how.guard = orders(permit);
+    if (keys_.has_own()) how.nested_marker = keys_.marker();
     if (options_.tree) how.until = process::Until::all_ended;
-    if (held.outer) how.outer_fd = held.outer->fd();
+    for (const auto& outer : keys_.outer_runs()) how.outer_fds.push_back(outer.fd());
     how.outlived = [&] {
       tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
-      if (options_.no_renew || held.outer) return;
-      if (auto started = renewal.start(); !started) base::log_error("no renewal: " + started.error().message);
+      if (options_.no_renew || keys_.leases().empty()) return;
+      auto& leases = keys_.leases();
+      renewal.emplace(leases, leases.request(), leases.lease(), terms_, permit);
+      if (auto started = renewal->start(); !started) base::log_error("no renewal: " + started.error().message);
     };
-    how.continued = [&] { renewal.check_now(); };
+    how.continued = [&] {
+      if (renewal) renewal->check_now();
+    };
     how.ended_early = [&](bool revoked) {
-      const std::string why = held.outer          ? "the outer run has ended"
-                              : revoked           ? "the server says that this rlock no longer holds it"
-                              : options_.no_renew ? "its lease ends, and --no-renew forbids to renew it"
-                                                  : "it could not be renewed in time";
+      const std::string why = keys_.outer_run_has_ended() ? "the outer run has ended"
+                              : revoked                   ? "the server says that this rlock no longer holds it"
+                              : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
+                                                          : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
-      base::log_error("lost " + options_.key + ": " + why +
+      base::log_error("lost " + keys_.lost_key() + ": " + why +
                       (stops ? "; stopping the command" : "; the command goes on"));
     };
 
@@ -169,16 +135,16 @@ class Run {
     if (ending.stopped && how.guard.at_end == process::AtEnd::kill) terminal_->restore();
     tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
-    renewal.stop();
+    if (renewal) renewal->stop();
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
     if (ending.going_on > 0) {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
                       " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
     ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
-    const auto outcome = release(held, &permit, std::move(ending.guard));
+    const auto outcome = release(&permit, std::move(ending.guard));
     if (ending.stopped || !in_time || outcome == Outcome::lost) {
-      if (!ending.stopped) base::log_error("lost " + options_.key + " while the command ran");
+      if (!ending.stopped) base::log_error("lost " + keys_.lost_key() + " while the command ran");
       return base::exit_lost;
     }
     return status_of(ending);
@@ -189,20 +155,26 @@ class Run {
     return WEXITSTATUS(ending.wait_status);
   }
 
-  static std::string marker(const HeldLease& held) { return marker_of(held.lease.token); }
-
-  // release_until: how long the guard may go on trying to release the lock.
-  process::Orders orders(const HeldLease& held, const base::Permit& permit, base::Instant release_until = base::never) {
+  // release_until: how long the guard may go on trying to release what is held.
+  process::Orders orders(const base::Permit& permit, base::Instant release_until = base::never) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // A re-entered token is also in the environment of processes that this run did not start.
-    orders.marker = held.origin == Origin::acquired ? marker(held) : "RLOCK_NESTED=" + held.nested;
+    orders.marker = keys_.marker();
     // The guard of a nested run has the name of a nested run too: when that run is killed, the outer run must not
     // release before the guard has killed the command.
-    if (held.origin == Origin::reentered) orders.name = process::NestedName::name;
+    if (keys_.is_nested()) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
+    for (const auto& key : options_.with) orders.title += " " + base::printable(key);
     orders.orphaned = [&, release_until] {
-      if (held.origin == Origin::acquired) release_from_guard(permit, release_until);
+      if (!keys_.has_own()) return;
+      // Until the lease has ended on the server too.
+      const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
+      if (!farewell_.is_known()) {
+        const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
+        in_time ? farewell_.killed() : farewell_.lost();
+      }
+      keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
     };
     return orders;
   }
@@ -212,8 +184,8 @@ class Run {
   // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if
   // there is none) goes on trying in the background, so that rlock can end and the next holder need not wait for the
   // end of the lease. permit: has ended; nullptr: no guard is started.
-  Outcome release(const HeldLease& held, base::Permit* permit, std::optional<process::Guard> guard) {
-    if (held.origin == Origin::reentered) {
+  Outcome release(base::Permit* permit, std::optional<process::Guard> guard) {
+    if (!keys_.has_own()) {
       if (guard) guard->stop();
       return Outcome::unknown;
     }
@@ -221,8 +193,9 @@ class Run {
     // not wait for long.
     base::GracePoller grace_poller(signals_);
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
-      farewell_.write_to(request_);
-      return backend_->release(request_, lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
+      auto& leases = keys_.leases();
+      say_farewell(leases);
+      return leases.release(leases.request(), lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
     const bool later = released ? !released->is_everywhere
                                 : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
@@ -230,7 +203,7 @@ class Run {
       // Short jobs may be many, and most servers are free.
       const auto until = released && !guard ? base::BootClock::now() + release_limit : base::never;
       // A guard that is there already does not know how the run ended.
-      if (auto started = process::Guard::start(*permit, 0, orders(held, *permit, until))) {
+      if (auto started = process::Guard::start(*permit, 0, orders(*permit, until))) {
         if (guard) guard->stop();
         guard = std::move(*started);
       }
@@ -238,7 +211,7 @@ class Run {
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
     if (!released) {
-      base::log_note("could not release " + options_.key + ": " + released.error().message +
+      base::log_note("could not release " + keys_.leases().concerned_key() + ": " + released.error().message +
                      (later && guard ? "; still trying in the background" : "") + "; it is free in " +
                      base::format_duration(terms_.ttl) + " at the latest");
       return Outcome::unknown;
@@ -247,29 +220,16 @@ class Run {
     return released->outcome == lock::ReleaseOutcome::unknown ? Outcome::unknown : Outcome::lost;
   }
 
-  std::unique_ptr<lock::Backend> open() const {
-    return open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout, redis::Greet::together);
-  }
-
-  // Runs in the guard of a dead rlock, over a connection of its own, until the lease has ended on the server too.
-  void release_from_guard(const base::Permit& permit, base::Instant limit) {
-    const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
-    if (!farewell_.is_known()) {
-      const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
-      in_time ? farewell_.killed() : farewell_.lost();
-    }
-    release_late(options_, place_, request_, std::min(lease_ends, limit), [&] { farewell_.write_to(request_); });
+  // Before each try to release.
+  void say_farewell(lock::Several& leases) const {
+    leases.update([&](lock::Request& request) { farewell_.write_to(request); });
   }
 
   const Options& options_;
   process::Signals signals_;
-  Place place_;
-  std::unique_ptr<lock::Backend> backend_;
   lock::LeaseTerms terms_;
-  lock::Request request_;
+  Keys keys_;
   Farewell farewell_;
-  std::optional<lock::Busy> met_;
-  std::optional<lock::Done> done_;
   std::optional<process::Terminal> terminal_;
 };
 
@@ -281,9 +241,11 @@ int run(const Options& options) {
   const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
   auto terms = lock::LeaseTerms::make(options.ttl, options.kill_after, renewing, min_kill_time);
   if (!terms) return report(terms.error(), options);
-  auto place = place_of(options);
-  if (!place) return report(place.error(), options);
-  return Run(options, std::move(*place), *terms)();
+  auto names = all_lock_names(options);
+  if (!names) return report(names.error(), options);
+  auto servers = server_addresses(options);
+  if (!servers) return report(servers.error(), options);
+  return Run(options, std::move(*names), std::move(*servers), *terms)();
 }
 
 }  // namespace rlock::commands

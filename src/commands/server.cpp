@@ -47,14 +47,20 @@ Result<std::string> read_password_file(std::string_view what, const std::string&
   return *line;
 }
 
-Result<void> check_key(const std::string& key) {
-  if (key.empty()) return fail(ErrorCode::usage, "KEY is empty; name the lock");
+// what: where the key was given.
+Result<lock::Names> names_of(const Options& options, const std::string& key, const std::string& what) {
+  if (key.empty()) return fail(ErrorCode::usage, what + " is empty; name the lock");
   if (key.size() > max_key) {
     return fail(ErrorCode::usage,
-                "KEY has " + std::to_string(key.size()) + " bytes; the maximum is " + std::to_string(max_key));
+                what + " has " + std::to_string(key.size()) + " bytes; the maximum is " + std::to_string(max_key));
   }
-  if (base::has_control(key)) return fail(ErrorCode::usage, "KEY has a control character in it; leave it out");
-  return {};
+  if (base::has_control(key)) return fail(ErrorCode::usage, what + " has a control character in it; leave it out");
+  lock::Names names(options.prefix + key);
+  if (lock::is_side_key(names.lock)) {
+    return fail(ErrorCode::usage, what + " " + key + " is a name that rlock needs for its own data; choose another");
+  }
+  names.key = key;
+  return names;
 }
 
 bool is_this_machine(const redis::Endpoint& endpoint) {
@@ -128,15 +134,19 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
   return addresses;
 }
 
-Result<lock::Names> lock_names(const Options& options) {
-  RLOCK_TRY(check_key(options.key));
-  if (lock::is_side_key(options.prefix + options.key)) {
-    return fail(ErrorCode::usage,
-                "KEY " + options.key + " is a name that rlock needs for its own data; choose another");
+Result<lock::Names> lock_names(const Options& options) { return names_of(options, options.key, "KEY"); }
+
+Result<std::vector<lock::Names>> all_lock_names(const Options& options) {
+  std::vector<lock::Names> all;
+  all.push_back(RLOCK_TRY(lock_names(options)));
+  for (const auto& key : options.with) {
+    auto names = RLOCK_TRY(names_of(options, key, "--with: KEY"));
+    if (std::ranges::find(all, key, &lock::Names::key) != all.end()) {
+      return fail(ErrorCode::usage, "--with: KEY " + key + " is given twice; name each key once");
+    }
+    all.push_back(std::move(names));
   }
-  lock::Names names(options.prefix + options.key);
-  names.key = options.key;
-  return names;
+  return all;
 }
 
 Result<Place> place_of(const Options& options) {

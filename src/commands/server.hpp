@@ -21,6 +21,9 @@ base::Result<std::vector<redis::Address>> server_addresses(const Options& option
 /// The names on the server of the lock that the options name; fails with usage where KEY cannot name one.
 base::Result<lock::Names> lock_names(const Options& options);
 
+/// The same with those of --with behind it; fails where one is named twice.
+base::Result<std::vector<lock::Names>> all_lock_names(const Options& options);
+
 /// The lock that the options name, and where it is kept.
 struct Place {
   lock::Names names;

@@ -90,6 +90,17 @@ and
 where there is one, so that an
 .Nm
 inside meets the same lock.
+With
+.Fl \-with
+it also finds
+.Ev RLOCK_KEYS ,
+.Ev RLOCK_TOKENS
+and
+.Ev RLOCK_FENCES ,
+a line for each key: KEY, the others in the order of
+.Fl \-with ,
+then what else is held around a nested run.
+One token holds all keys that a run has acquired.
 )";
 }
 

@@ -109,9 +109,9 @@ struct Event {
 /// What is done with a lease, or with several at once (Several), until it ends. Each step may be repeated. A step that
 /// fails with unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an
 /// internal error, never a lost lock.
-class Keeper {
+class Holding {
  public:
-  virtual ~Keeper() = default;
+  virtual ~Holding() = default;
 
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
@@ -134,7 +134,7 @@ class Keeper {
 
 /// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
 /// queue. Each step ends with its wait or after timeout(), whichever is sooner.
-class Backend : public Keeper {
+class Backend : public Holding {
  public:
   /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
   /// held.

@@ -89,21 +89,21 @@ void Renewal::keep_alive() {
   }
   // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
   // acquires the lock.
-  while (permit_.loss() == base::Permit::Loss::gone && !keeper_.wait_fds().empty() &&
+  while (permit_.loss() == base::Permit::Loss::gone && !holding_.wait_fds().empty() &&
          sleep(poller, base::never) == Woken::to_check) {
     (void)check_once(poller);
   }
 }
 
-// Until it is time to renew, check_now() is called, or the keeper reports a change.
+// Until it is time to renew, check_now() is called, or the server reports a change.
 Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
   while (true) {
     // Before each wait: messages that came with the last reply are read already, and no longer make the descriptor
     // readable.
-    const auto event = keeper_.drain();
+    const auto event = holding_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
     if (event->touched) return Woken::to_check;
-    auto fds = keeper_.wait_fds();
+    auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
     switch (poller.wait(fds, until)) {
       case Readiness::interrupted:
@@ -131,7 +131,7 @@ Instant Renewal::renew_at(Instant counts_from) const {
 
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
-  const auto renewed = keeper_.renew(request_, Watch::yes, one_try(poller));
+  const auto renewed = holding_.renew(request_, Watch::yes, one_try(poller));
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
@@ -149,7 +149,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::gone);
       return Proceed::no;
     }
-    base::log_note(keeper_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
+    base::log_note(holding_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
   }
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
@@ -159,7 +159,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 }
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
-  const auto checked = keeper_.check(request_, one_try(poller));
+  const auto checked = holding_.check(request_, one_try(poller));
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody &&
                                 !checked->is_released && !permit_.revoked();

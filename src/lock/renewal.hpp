@@ -14,16 +14,16 @@ namespace rlock::lock {
 /// or as Loss::released, which asks nobody to end.
 enum class OnRelease { lost, end };
 
-/// Keeps a lease alive from a thread of its own, the only one that talks to the keeper while the command runs. It
+/// Keeps a lease alive from a thread of its own, the only one that talks to the servers while the command runs. It
 /// extends the permit with each renewal and revokes it when the token does not hold the lock any more. No answer does
-/// not mean lost: it tries again until the supervisor acts on the permit. When the keeper reports that the lock was
+/// not mean lost: it tries again until the supervisor acts on the permit. When these report that the lock was
 /// touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:
   /// The request of the acquire that got the lease.
-  Renewal(Keeper& keeper, Request request, Lease lease, LeaseTerms terms, base::Permit& permit,
+  Renewal(Holding& holding, Request request, Lease lease, LeaseTerms terms, base::Permit& permit,
           OnRelease on_release = OnRelease::lost)
-      : keeper_(keeper),
+      : holding_(holding),
         request_(std::move(request)),
         lease_(std::move(lease)),
         terms_(terms),
@@ -38,7 +38,7 @@ class Renewal {
   /// Renew now: rlock was stopped for an unknown time. Safe to call at any time.
   void check_now();
   /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the
-  /// keeper is the caller's, and no renewal comes after (R10 of tests/PROOFS.md).
+  /// holding is the caller's, and no renewal comes after (R10 of tests/PROOFS.md).
   void stop();
 
  private:
@@ -53,7 +53,7 @@ class Renewal {
   base::Wait one_try(StopPoller& poller) const;
   base::Instant renew_at(base::Instant counts_from) const;
 
-  Keeper& keeper_;
+  Holding& holding_;
   Request request_;
   Lease lease_;
   LeaseTerms terms_;

@@ -139,16 +139,10 @@ pid_t newest_pid() {
 
 }  // namespace
 
-Marked is_marked(pid_t pid, const std::string& variable) {
+Marked is_marked(pid_t pid, const std::string& marker) {
   const auto environment = read_file(directory_of(pid) + "/environ");
   if (!environment || environment->empty()) return Marked::unknown;
-  std::string_view rest(*environment);
-  while (!rest.empty()) {
-    const auto entry = rest.substr(0, rest.find('\0'));
-    if (entry == variable) return Marked::yes;
-    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
-  }
-  return Marked::no;
+  return environment->contains(marker) ? Marked::yes : Marked::no;
 }
 
 // "PID (COMM) STATE PPID … STARTTIME …": COMM may hold anything, so fields count from the last ')'.
@@ -261,7 +255,7 @@ Looked MarkedSearch::round(Instant until, const Found& found) {
     const auto process = read_process(pid);
     if (!process && lacks_descriptors()) return Looked::blind;
     if (!process) continue;
-    const auto marked = process->start < since_ || process->is_dead() ? Marked::no : is_marked(pid, variable_);
+    const auto marked = process->start < since_ || process->is_dead() ? Marked::no : is_marked(pid, marker_);
     if (marked != Marked::unknown) seen_.insert(pid);
     if (marked == Marked::yes) found(*process);
   }

@@ -28,10 +28,10 @@ struct Process {
 /// The whole of a file of /proc; nullopt: errno says why.
 std::optional<std::string> read_file(const std::string& path);
 
-/// Whether a process was started with "NAME=value" in its environment. unknown: that is empty, or cannot be read (any
-/// more, or right now, in an exec).
+/// Whether a process was started with `marker`, a random text, anywhere in its environment: RLOCK_TOKENS lists several.
+/// unknown: that is empty, or cannot be read (any more, or right now, in an exec).
 enum class Marked { yes, no, unknown };
-Marked is_marked(pid_t pid, const std::string& variable);
+Marked is_marked(pid_t pid, const std::string& marker);
 
 /// nullopt: there is none with this pid, or it cannot be looked at.
 std::optional<Process> read_process(pid_t pid);
@@ -68,18 +68,18 @@ std::chrono::nanoseconds time_of_a_look();
 /// process reaps. Call it from the thread that reaps. nullopt: unknown on this kernel.
 std::optional<bool> has_no_child(pid_t except);
 
-/// Looks among all processes for those that were started with a variable in their environment. Each process is looked
-/// at once, the newest first, so that a second round costs little more than reading the list.
+/// Looks among all processes for those that were started with a marker in their environment (is_marked). Each process
+/// is looked at once, the newest first, so that a second round costs little more than reading the list.
 class MarkedSearch {
  public:
-  /// variable: "NAME=value". since: the start time before which none of them can have started.
-  MarkedSearch(std::string variable, unsigned long long since) : variable_(std::move(variable)), since_(since) {}
+  /// since: the start time before which none of them can have started.
+  MarkedSearch(std::string marker, unsigned long long since) : marker_(std::move(marker)), since_(since) {}
 
   /// Calls `found` for each that is alive, and that no round before has found.
   Looked round(base::Instant until, const Found& found);
 
  private:
-  std::string variable_;
+  std::string marker_;
   unsigned long long since_;
   std::unordered_set<pid_t> seen_;
 };

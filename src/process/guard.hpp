@@ -19,7 +19,7 @@ struct Orders {
   AtEnd at_end = AtEnd::kill;
   /// Its process name.
   const char* name = "rlock-guard";
-  /// The "NAME=value" in the environment of the command and of what it starts; empty where nothing is marked.
+  /// A random text in the environment of the command and of what it starts; empty where nothing is marked.
   std::string marker;
   /// Its command line, as ps and pgrep -f show it: different from rlock's, so that a pattern for rlock does not match
   /// the guard.

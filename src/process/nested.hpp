@@ -51,7 +51,7 @@ class OuterRun {
   /// lease.
   static std::optional<OuterRun> find(pid_t pid);
   /// The same where no record says who holds: the run above this one whose command was started with `marker`
-  /// ("NAME=value") in its environment.
+  /// in its environment.
   static std::optional<OuterRun> find_by(const std::string& marker);
 
   enum class State {
@@ -74,8 +74,8 @@ class OuterRun {
 /// The outer side: the nested runs that are at work.
 class NestedRuns {
  public:
-  /// marker: the "NAME=value" in the environment of the command and of what it starts. Empty: this run releases
-  /// nothing, so it waits for no nested runs.
+  /// marker: a random text in the environment of the command and of what it starts. Empty: this run releases nothing,
+  /// so it waits for no nested runs.
   explicit NestedRuns(std::string marker) : marker_(std::move(marker)) {}
 
   /// true: no nested run works, and none will begin before this process has ended. false: fds() has those that work;

@@ -241,12 +241,16 @@ class Supervisor {
     if (!fds.empty()) at = std::min(at, now + nested_look);
     timer_.set(at);
     fds.push_back({timer_.fd(), POLLIN, 0});
+    const auto wake = fds.size();
     fds.push_back({permit_.wake_fd(), POLLIN, 0});
-    fds.push_back({permit_.revoked() ? -1 : how_.outer_fd, POLLIN, 0});
+    for (const int outer : how_.outer_fds) fds.push_back({permit_.revoked() ? -1 : outer, POLLIN, 0});
     signals_.wait_event(fds, at);  // the bound again, in case there was no descriptor for a timer
-    if (fds[fds.size() - 2].revents != 0) permit_.heard();
+    if (fds[wake].revents != 0) permit_.heard();
     // The holder is dead, and its guard may be dead too: nobody renews, and another holder may start at any moment.
-    if (fds.back().revents != 0) permit_.revoke(base::Permit::Loss::taken);
+    const auto outers = std::span(fds).subspan(wake + 1);
+    if (std::ranges::any_of(outers, [](const pollfd& fd) { return fd.revents != 0; })) {
+      permit_.revoke(base::Permit::Loss::taken);
+    }
   }
 
   pid_t child_;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/permit.hpp"
 #include "process/guard.hpp"
@@ -30,7 +31,7 @@ struct Supervision {
   Until until = Until::command_ended;
   Orders guard;                     ///< at_end is for the supervisor too: leave the command, or kill it
   std::string nested_marker;        ///< for NestedRuns
-  int outer_fd = -1;                ///< readable when the permit ends with another process; -1: there is none
+  std::vector<int> outer_fds;       ///< of other processes with which the permit ends too: readable when one is gone
   std::function<void()> outlived;   ///< the command has outlived its first milliseconds
   std::function<void()> continued;  ///< rlock was stopped, for an unknown time
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so

@@ -26,19 +26,23 @@ class Contender(threading.Thread):
     def __init__(self, name, url, directory, key, options, hold, seed):
         super().__init__()
         self.name, self.directory, self.hold = name, directory, hold
-        self.words = [os.environ["RLOCK"], "run", *options, key, "--", f"{HERE}/worker.py", directory]
+        self.options, self.key = options, key
         self.environment = {**os.environ, "RLOCK_SERVER": url}
         self.chance = random.Random(f"{seed} {name}")
         self.stopping = threading.Event()
         self.rlock = None  # the last one
         self.ends = []  # (status, what it said)
 
+    def words(self):
+        """The options of one run, and its key."""
+        return [*self.options, self.key]
+
     def run(self):
         while not self.stopping.is_set():
-            self.rlock = subprocess.Popen(
-                [*self.words, str(self.hold(self.chance)), self.name, str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                env=self.environment)
+            command = [f"{HERE}/worker.py", self.directory, str(self.hold(self.chance)), self.name,
+                       str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))]
+            self.rlock = subprocess.Popen([os.environ["RLOCK"], "run", *self.words(), "--", *command], env=self.environment,
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             said = self.rlock.communicate(timeout=600)[1]
             self.ends.append((self.rlock.returncode, said.strip()))
             if self.rlock.returncode == UNAVAILABLE:

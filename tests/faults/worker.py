@@ -9,7 +9,8 @@ when it starts and one when it ends, in the format of checker.py; its id there i
 the while it stores the time in DIR/beats/ID once a millisecond, so that after a SIGKILL one
 knows when it was last alive. CLOCK_BOOTTIME throughout.
 
-From the environment: RLOCK_KEY, RLOCK_FENCE, RLOCK_TOKEN, as rlock sets them;
+From the environment: RLOCK_KEY, RLOCK_FENCE, RLOCK_TOKEN, as rlock sets them; where there are RLOCK_KEYS, it counts
+nowhere, and each key has lines and a beat file of its own, NAME.PID, NAME.PID.1 and so on;
     WORKER_COUNTER=NAME    of the counter; `none`: it counts nowhere
     WORKER_EXIT=N          exit code
     WORKER_IGNORE_TERM=1   do not end at a TERM
@@ -41,7 +42,12 @@ if environment.get("WORKER_IGNORE_TERM") == "1":
 os.makedirs(directory + "/beats", exist_ok=True)
 beat_file = os.open(f"{directory}/beats/{run_id}", os.O_RDWR | os.O_CREAT, 0o600)
 log_file = os.open(directory + "/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-counter = environment.get("WORKER_COUNTER", "counter")
+keys = environment.get("RLOCK_KEYS", environment.get("RLOCK_KEY", "-")).split("\n")
+fences = environment.get("RLOCK_FENCES", environment.get("RLOCK_FENCE", "")).split("\n")
+ids = [run_id] + [f"{run_id}.{number}" for number in range(1, len(keys))]
+for other in ids[1:]:
+    os.link(f"{directory}/beats/{run_id}", f"{directory}/beats/{other}")
+counter = environment.get("WORKER_COUNTER", "counter") if len(keys) == 1 else "none"
 counter_file = None if counter == "none" else os.open(f"{directory}/{counter}", os.O_RDWR | os.O_CREAT, 0o600)
 
 
@@ -76,9 +82,9 @@ def descendant():
 
 
 beat()
-log(id=run_id, key=environment.get("RLOCK_KEY", "-"), start=start,
-    fence=environment.get("RLOCK_FENCE"), arrival=sys.argv[4] if len(sys.argv) > 4 else None,
-    pid=os.getpid(), token=environment.get("RLOCK_TOKEN"))
+for each, key, fence in zip(ids, keys, fences):
+    log(id=each, key=key, start=start, fence=fence, arrival=sys.argv[4] if len(sys.argv) > 4 else None,
+        pid=os.getpid(), token=environment.get("RLOCK_TOKEN"))
 pipe = descendant() if environment.get("WORKER_DESCENDANT") == "1" else None
 count = None if counter_file is None else int(os.pread(counter_file, 32, 0) or b"0") + 1
 beat_until(start + hold_ns)
@@ -86,5 +92,6 @@ if pipe is not None:
     os.read(pipe, 1)
 if counter_file is not None:
     os.pwrite(counter_file, b"%020d\n" % count, 0)
-log(id=run_id, end=beat(), wrote=count)
+for each in ids:
+    log(id=each, end=beat(), wrote=count)
 os._exit(int(environment.get("WORKER_EXIT", "0")))

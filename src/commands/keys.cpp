@@ -1,0 +1,165 @@
+#include "commands/keys.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/retry.hpp"
+#include "base/token.hpp"
+#include "commands/common.hpp"
+#include "commands/environment.hpp"
+#include "commands/late_release.hpp"
+#include "commands/server.hpp"
+
+namespace rlock::commands {
+
+using namespace std::chrono_literals;
+using base::Result;
+using Outcome = lock::Several::Outcome;
+
+Keys::Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+           lock::LeaseTerms terms, process::Signals& signals)
+    : options_(options),
+      names_(std::move(names)),
+      servers_(std::move(servers)),
+      terms_(terms),
+      signals_(signals),
+      leases_(terms, [this](const lock::Names& one) { return open(one); }) {}
+
+std::unique_ptr<lock::Backend> Keys::open(const lock::Names& names) const {
+  return open_backend(servers_, names.lock, scripts_for(options_.compat), options_.connect_timeout,
+                      redis::Greet::together);
+}
+
+lock::Request Keys::request_for(const lock::Names& names) const {
+  return {names, {}, terms_.ttl, {}, options_.grace, options_.replicas};
+}
+
+Result<Outcome> Keys::hold() {
+  RLOCK_TRY(reenter());
+  if (has_own()) {
+    const auto outcome = RLOCK_TRY(acquire());
+    if (outcome != Outcome::held) return outcome;
+  }
+  if (is_nested_ && (options_.hold > 0s || options_.once > 0s)) {
+    base::log_debug("--hold and --once are for who acquires " + options_.key + ", and this run is inside another");
+  }
+  marker_ = has_own() ? leases_.token() : RLOCK_TRY(base::random_token());
+  for (auto& key : held_) {
+    if (!key.token.empty()) continue;
+    key.token = leases_.token();
+    key.fence = leases_.fence(key.key);
+  }
+  // What else is held around this run goes on being held.
+  if (!is_nested_) return Outcome::held;
+  for (auto& other : held_around()) {
+    if (std::ranges::find(held_, other.key, &HeldKey::key) == held_.end()) held_.push_back(std::move(other));
+  }
+  return Outcome::held;
+}
+
+Result<void> Keys::reenter() {
+  std::string command;
+  if (options_.show_command) {
+    for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
+  }
+  for (const auto& names : names_) {
+    auto request = request_for(names);
+    auto backend = open(names);
+    auto found = RLOCK_TRY(Reentry(options_, *backend, request, signals_)());
+    held_.push_back({names.key, found ? found->lease.token : "", found ? found->lease.fence : 0});
+    if (!found) {
+      request.who = lock::Who::describe(::getpid(), command);
+      if (names.key == options_.key) request.once = options_.once;
+      leases_.add(std::move(request), std::move(backend));
+      continue;
+    }
+    is_nested_ = true;
+    if (found->outer) {
+      outer_runs_.push_back(std::move(*found->outer));
+    } else {
+      leases_.add_held(std::move(request), std::move(backend), found->lease);
+    }
+  }
+  return {};
+}
+
+Result<Outcome> Keys::acquire() {
+  const auto wait = patience(options_);
+  auto outcome = Outcome::busy;
+  if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
+    // Below a run of another key, which may wait for us: ask once before waiting.
+    outcome = RLOCK_TRY(leases_.acquire(base::Duration(0), signals_));
+    if (outcome == Outcome::busy) tell_of_a_run_above();
+  }
+  if (outcome == Outcome::busy) outcome = RLOCK_TRY(leases_.acquire(wait, signals_));
+  if (outcome != Outcome::held || outer_runs_.empty()) return outcome;
+  const auto outer_hold = outer_runs_hold();
+  if (outer_hold && *outer_hold) return outcome;
+  (void)leases_.give_back(base::BootClock::now() + options_.connect_timeout, signals_);
+  if (!outer_hold) return std::unexpected(outer_hold.error());
+  return Outcome::lost;
+}
+
+// Others may have been waited for meanwhile, for any time.
+Result<bool> Keys::outer_runs_hold() const {
+  for (const auto& outer : outer_runs_) {
+    if (RLOCK_TRY(outer.settle(base::BootClock::now() + 1s, signals_)) != process::OuterRun::State::holds) return false;
+  }
+  return true;
+}
+
+void Keys::tell_of_a_run_above() const {
+  const auto& met = leases_.met();
+  const auto* holder = met && met->holder ? &met->holder->who : nullptr;
+  if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "").host) return;
+  if (!process::OuterRun::find(holder->pid)) return;
+  base::log_note("waiting for " + leases_.busy_key() + ", which is held by a run around this one (pid " +
+                 std::to_string(holder->pid) + "): if that waits for this one to end, neither will");
+}
+
+int Keys::report_busy() const {
+  return commands::report_busy(options_, leases_.busy_key(), leases_.met(), leases_.name());
+}
+
+bool Keys::outer_run_has_ended() const {
+  return std::ranges::any_of(outer_runs_, [](const auto& outer) {
+    pollfd gone{outer.fd(), POLLIN, 0};
+    return ::poll(&gone, 1, 0) == 1;
+  });
+}
+
+const std::string& Keys::lost_key() const {
+  if (!leases_.empty() && !outer_run_has_ended()) return leases_.concerned_key();
+  const auto held = std::ranges::find_if(held_, [&](const HeldKey& key) { return key.token != leases_.token(); });
+  return held == held_.end() ? options_.key : held->key;
+}
+
+base::Instant Keys::deadline() const {
+  return leases_.empty() ? base::never : terms_.deadline(leases_.lease().counts_from);
+}
+
+void Keys::set_environment() const {
+  commands::set_environment(options_, servers_, held_);
+  if (!has_own()) ::setenv("RLOCK_NESTED", marker_.c_str(), 1);
+}
+
+void Keys::tell() const {
+  for (const auto& key : std::span(held_).first(names_.size())) {
+    base::log_debug("holding " + key.key + ", fence " + std::to_string(key.fence));
+  }
+}
+
+void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
+  const auto leases = leases_.copy([&](const lock::Names& names) {
+    return open_backend(servers_, names.lock, scripts_for(options_.compat), release_try, redis::Greet::together,
+                        local::OnDemand::fail);
+  });
+  release_everywhere(*leases, leases->request(), until, [&] { prepare(*leases); });
+}
+
+}  // namespace rlock::commands

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "commands/options.hpp"
+#include "commands/reentry.hpp"
+#include "lock/several.hpp"
+#include "process/nested.hpp"
+#include "process/signals.hpp"
+#include "redis/address.hpp"
+
+namespace rlock::commands {
+
+/// The keys of a run, KEY and those of --with: each is re-entered where it is held around this run, and else acquired.
+class Keys {
+ public:
+  /// names: of KEY first.
+  Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+       lock::LeaseTerms terms, process::Signals& signals);
+
+  /// All or none of them, see lock::Several::acquire().
+  base::Result<lock::Several::Outcome> hold();
+  /// After Outcome::busy; returns the exit status.
+  int report_busy() const;
+  /// After Outcome::lost, and when one was lost while the command ran: which it was.
+  const std::string& lost_key() const;
+  bool outer_run_has_ended() const;
+
+  // What follows holds after Outcome::held.
+
+  /// What this run renews and, where it is its own, releases: nothing if all are held by runs around this one.
+  lock::Several& leases() { return leases_; }
+  const lock::Several& leases() const { return leases_; }
+  /// Whether this run has acquired one, which it releases.
+  bool has_own() const { return leases_.has_own(); }
+  /// The runs around this one that hold the others.
+  const std::vector<process::OuterRun>& outer_runs() const { return outer_runs_; }
+  bool is_nested() const { return is_nested_; }
+  /// A random text in the environment of the command and of all that it starts.
+  const std::string& marker() const { return marker_; }
+  /// Where this ends the permit: base::never if all are held by runs around this one.
+  base::Instant deadline() const;
+
+  void set_environment() const;
+  /// For -v.
+  void tell() const;
+  /// In the guard of a dead rlock, over connections of its own; until `until`. prepare: before each try.
+  void release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const;
+
+ private:
+  base::Result<void> reenter();
+  base::Result<lock::Several::Outcome> acquire();
+  base::Result<bool> outer_runs_hold() const;
+  void tell_of_a_run_above() const;
+  std::unique_ptr<lock::Backend> open(const lock::Names& names) const;
+  lock::Request request_for(const lock::Names& names) const;
+
+  const Options& options_;
+  std::vector<lock::Names> names_;
+  std::vector<redis::Address> servers_;
+  lock::LeaseTerms terms_;
+  process::Signals& signals_;
+  lock::Several leases_;
+  std::vector<HeldKey> held_;
+  std::vector<process::OuterRun> outer_runs_;
+  bool is_nested_ = false;
+  std::string marker_;
+};
+
+}  // namespace rlock::commands

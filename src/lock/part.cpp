@@ -1,0 +1,95 @@
+#include "lock/part.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace rlock::lock {
+
+using base::BootClock;
+using base::Instant;
+using base::Wait;
+
+void Several::Part::hold(const Lease& lease, const LeaseTerms& terms) {
+  fence = lease.fence;
+  counts_from = lease.counts_from;
+  deadline = terms.deadline(counts_from);
+  next_renewal = terms.renew_at(counts_from);
+}
+
+void Several::Part::forget(std::unique_ptr<Backend> another) {
+  backend = std::move(another);
+  fence = 0;
+  counts_from = deadline = next_renewal = {};
+  error.reset();
+  lost.reset();
+  released.reset();
+}
+
+void Several::Part::ask(Instant until, std::function<void(Wait)> step) {
+  error.reset();
+  const bool started = call.start([until, step = std::move(step)](base::Poller& poller) { step({until, poller}); });
+  if (!started) error = base::Error{base::ErrorCode::internal, "no memory for a request"};
+}
+
+void Several::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
+  next_renewal = BootClock::now() + terms.retry_pause();
+  ask(until, [this, watch, terms, before = deadline](Wait wait) {
+    const auto renewed = backend->renew(request, watch, wait);
+    if (renewed) return heard(*renewed, before, terms);
+    error = renewed.error();
+    next_renewal = BootClock::now() + terms.retry_pause();
+  });
+}
+
+// As Renewal does for one key: a lock that a restarted server took back after the end of the lease is lost, since
+// another may have held it meanwhile, and so is one that was acquired anew by a late request.
+void Several::Part::heard(const Standing& renewed, Instant deadline_before, const LeaseTerms& terms) {
+  const bool is_late = renewed.is_reclaimed && BootClock::now() >= deadline_before;
+  if (renewed.holder != Standing::Holder::us || is_late || is_other_lease(renewed)) {
+    lose(renewed);
+    return;
+  }
+  if (renewed.is_reclaimed) {
+    base::log_note(backend->name() + " restarted and had forgotten " + request.names.key + "; reclaimed it");
+  }
+  if (fence == 0) fence = renewed.fence;
+  counts_from = renewed.counts_from;
+  deadline = terms.deadline(counts_from);
+  next_renewal = terms.renew_at(counts_from);
+}
+
+void Several::Part::lose(const Standing& standing) {
+  const bool is_taken = standing.holder == Standing::Holder::other;
+  lost = Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody,
+                  .is_released = standing.is_released};
+}
+
+bool Several::Part::is_other_lease(const Standing& standing) const {
+  return standing.fence != 0 && fence != 0 && standing.fence != fence;
+}
+
+void Several::Part::check(Instant until) {
+  ask(until, [this](Wait wait) {
+    const auto found = backend->check(request, wait);
+    if (!found) {
+      error = found.error();
+      return;
+    }
+    lost.reset();
+    if (found->holder != Standing::Holder::us || is_other_lease(*found)) lose(*found);
+  });
+}
+
+void Several::Part::release(Force force, Instant until) {
+  ask(until, [this, force](Wait wait) {
+    auto answer = backend->release(request, force, wait);
+    if (answer) {
+      released = std::move(*answer);
+    } else {
+      error = std::move(answer).error();
+    }
+  });
+}
+
+}  // namespace rlock::lock

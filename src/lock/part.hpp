@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/fiber.hpp"
+#include "lock/several.hpp"
+
+namespace rlock::lock {
+
+/// One key of a Several, and what we know of our lease on it. One call at a time is under way: it runs on a fiber, and
+/// what it was answered stands here when it has ended.
+struct Several::Part {
+  /// own: acquired here, and to be released here.
+  enum class Origin { own, held_around };
+
+  Part(Request its_request, std::unique_ptr<Backend> its_backend, Origin its_origin)
+      : request(std::move(its_request)),
+        once(std::exchange(request.once, {})),
+        backend(std::move(its_backend)),
+        origin(its_origin) {}
+
+  bool is_held() const { return deadline != base::Instant{}; }
+  void hold(const Lease& lease, const LeaseTerms& terms);
+  /// As it was before it was acquired, with another backend.
+  void forget(std::unique_ptr<Backend> another);
+
+  /// These begin a call that ends by `until`.
+  void renew(Watch watch, const LeaseTerms& terms, base::Instant until);
+  void check(base::Instant until);
+  void release(Force force, base::Instant until);
+
+  Request request;
+  base::Duration once;  ///< for acquiring alone: a lease that is held already has something to do
+  std::unique_ptr<Backend> backend;
+  Origin origin;
+  std::uint64_t fence = 0;
+  base::Instant counts_from{};
+  base::Instant deadline{};              ///< of the lease; none: not held
+  base::Instant next_renewal{};          ///< while other keys are waited for
+  std::optional<base::Error> error;      ///< of the last call
+  std::optional<Standing> lost;  ///< and who holds it instead
+  std::optional<Released> released;
+  base::Fiber call;  ///< the call that is under way; it ends before what it writes to
+
+ private:
+  void ask(base::Instant until, std::function<void(base::Wait)> step);
+  void heard(const Standing& renewed, base::Instant deadline_before, const LeaseTerms& terms);
+  void lose(const Standing& standing);
+  bool is_other_lease(const Standing& standing) const;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fiber.hpp"
+#include "lock/backend.hpp"
+#include "lock/lease.hpp"
+
+namespace rlock::lock {
+
+/// The keys that one run holds together, one or several, each with a backend of its own. They are acquired one after
+/// the other in the order of their wire names, the same for all clients, so that no two can wait for each other. Those
+/// acquired already are renewed while a later one is waited for. As a Holding it is one lease, which lasts as long as
+/// all of its keys do: what it does, it does for all keys side by side, in one thread. The requests that are passed to
+/// it do not matter, since each key has its own.
+///
+/// With one key it passes everything on and costs nothing.
+class Several final : public Holding {
+ public:
+  using Open = std::function<std::unique_ptr<Backend>(const Names&)>;
+
+  /// open: makes a backend, which is not connected yet.
+  Several(LeaseTerms terms, Open open);
+  ~Several() override;
+
+  /// A key for acquire(). backend: one that has acquired nothing yet. Messages name request.names.key.
+  void add(Request request, std::unique_ptr<Backend> backend);
+  /// A key that another process acquired, under the token of this request, and that it releases: renewed here.
+  void add_held(Request request, std::unique_ptr<Backend> backend, Lease lease);
+
+  enum class Outcome {
+    held,
+    busy,  ///< one of them was, until the time to wait was over: see busy_key()
+    done,  ///< one of them has nothing to do: see done()
+    lost,  ///< one of add_held() was lost meanwhile: see concerned_key()
+  };
+  /// Acquires all keys of add(), or none, under one new token. `wait` counts for all together, as in
+  /// Acquisition::acquire(). If a key is lost while a later one is waited for, all are released and it begins again.
+  base::Result<Outcome> acquire(std::optional<base::Duration> wait, base::Poller& poller);
+
+  /// Releases them before the command has run. After a signal, half a second is left for this.
+  base::Result<void> give_back(base::Instant until, base::Poller& poller);
+
+  bool empty() const { return parts_.empty(); }
+  /// Whether some of them are to be released by us.
+  bool has_own() const;
+  /// Of the keys of add().
+  const std::string& token() const { return token_; }
+  /// Of this key.
+  std::uint64_t fence(const std::string& key) const;
+  /// The request of the first key that was added.
+  const Request& request() const;
+  /// The earliest of all, with the fence of the first key that was added.
+  Lease lease() const;
+
+  /// After Outcome::busy: which key it was, and its holder.
+  const std::string& busy_key() const { return busy_key_; }
+  const std::optional<Busy>& met() const { return met_; }
+  /// After Outcome::done, which a key may have whose request says `once`.
+  const std::optional<Done>& done() const { return done_; }
+  /// The key that was lost, or that could not be renewed or released. Any thread may ask.
+  const std::string& concerned_key() const;
+
+  base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
+  base::Result<Standing> check(const Request& request, base::Wait wait) override;
+  /// Those of add_held() stay. A key that was released is not released again.
+  base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
+  std::vector<pollfd> wait_fds() const override;
+  base::Result<Event> drain() override;
+  const std::string& name() const override;
+
+  /// Changes what is sent with the release of each key of add().
+  void update(const std::function<void(Request&)>& change);
+  /// To release the same keys in another process.
+  std::unique_ptr<Several> copy(const Open& open) const;
+
+ private:
+  struct Part;
+  class KeepingPoller;
+
+  base::Result<Outcome> acquire_all(std::optional<base::Duration> wait, base::Poller& poller);
+  base::Result<void> refresh(base::Instant waited_until, base::Poller& poller);
+  void keep();
+  base::Instant next_renewal() const;
+  const Part* lost() const;
+
+  std::vector<base::Fiber*> calls() const;
+  bool is_any_running() const;
+  void begin();
+  base::Result<void> fly(base::Wait wait);
+  base::Result<Standing> standing();
+  void concerns(const Part& part);
+
+  LeaseTerms terms_;
+  Open open_;
+  std::vector<std::unique_ptr<Part>> parts_;  ///< in the order of add() and add_held()
+  std::string token_;
+  std::string busy_key_;
+  std::optional<Busy> met_;
+  std::optional<Done> done_;
+  base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
+  std::atomic<std::size_t> concerned_{0};
+  std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way
+};
+
+}  // namespace rlock::lock

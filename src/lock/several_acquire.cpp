@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/retry.hpp"
+#include "base/token.hpp"
+#include "lock/acquire.hpp"
+#include "lock/part.hpp"
+
+namespace rlock::lock {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::Instant;
+using base::Readiness;
+using base::Result;
+
+namespace {
+
+// After an error or a signal, a release must not delay the exit for longer.
+constexpr Duration release_limit = 500ms;
+// Leases that were granted so close together need no second look before the command starts.
+constexpr Duration max_apart = 50ms;
+
+}  // namespace
+
+// Renews what is held already, whatever is waited for. Broken off, for good, when one of these is lost.
+class Several::KeepingPoller final : public base::Poller {
+ public:
+  KeepingPoller(Several& several, base::Poller& inner) : several_(several), inner_(inner) {}
+
+  Readiness wait(std::span<pollfd> fds, Instant until) override {
+    while (true) {
+      several_.keep();
+      if (several_.lost() != nullptr) return Readiness::interrupted;
+      const base::Wait wait(std::min(until, several_.next_renewal()), inner_);
+      if (base::drive(several_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
+      if (std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; })) return Readiness::ready;
+      if (BootClock::now() >= until) return Readiness::timed_out;
+    }
+  }
+
+ private:
+  Several& several_;
+  base::Poller& inner_;
+};
+
+void Several::keep() {
+  const auto now = BootClock::now();
+  for (auto& part : parts_) {
+    if (!part->is_held()) continue;
+    if (now >= part->deadline) part->lost = Standing{};
+    if (part->lost || part->call.is_running() || now < part->next_renewal) continue;
+    if (part->error) base::log_debug("not renewed: " + part->request.names.key + ": " + part->error->message);
+    part->renew(Watch::no, terms_, std::min(now + terms_.max_try(), part->deadline));
+  }
+}
+
+Instant Several::next_renewal() const {
+  auto next = base::never;
+  for (const auto& part : parts_) {
+    if (part->is_held()) next = std::min(next, part->call.is_running() ? part->deadline : part->next_renewal);
+  }
+  return next;
+}
+
+Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Poller& poller) {
+  const auto give_up = wait ? BootClock::now() + *wait : base::never;
+  base::Backoff backoff(base::min_try / 20, base::min_try);
+  while (true) {
+    const auto left = give_up - BootClock::now();
+    auto outcome = acquire_all(wait ? std::optional(std::max(std::chrono::ceil<Duration>(left), 0ms)) : wait, poller);
+    if (outcome && *outcome == Outcome::held) return outcome;
+    // An outage must not look like busy, see Acquisition::acquire().
+    const bool is_answered = outcome && *outcome != Outcome::lost;
+    const auto limit = is_answered ? parts_.front()->backend->timeout() : release_limit;
+    auto released = give_back(BootClock::now() + limit, poller);
+    if (is_answered) RLOCK_TRY(std::move(released));
+    if (!outcome || is_answered) return outcome;
+
+    const auto& part = *lost();
+    concerns(part);
+    if (part.origin == Part::Origin::held_around) return Outcome::lost;
+    base::log_note("lost " + part.request.names.key + " while waiting for " + busy_key_ + "; beginning again");
+    if (BootClock::now() >= give_up) return Outcome::busy;
+    if (poller.wait({}, std::min(give_up, BootClock::now() + backoff.next())) == Readiness::interrupted) {
+      return base::interrupted();
+    }
+    // Also where it waited: a connection that listens for the old token hears nothing of the new one.
+    for (auto& each : parts_) {
+      if (each->origin == Part::Origin::own) each->forget(open_(each->request.names));
+    }
+  }
+}
+
+// Outcome::lost: one of those that are held already, whoever acquired it.
+Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base::Poller& poller) {
+  const auto give_up = wait ? BootClock::now() + *wait : base::never;
+  token_ = RLOCK_TRY(base::random_token());
+  std::vector<Part*> in_order;
+  for (auto& part : parts_) {
+    if (part->origin != Part::Origin::own) continue;
+    if (part->is_held()) part->forget(open_(part->request.names));
+    in_order.push_back(part.get());
+  }
+  std::ranges::sort(in_order, {}, [](const Part* part) -> const std::string& { return part->request.names.lock; });
+  KeepingPoller keeping(*this, poller);
+  Instant waited_until{};
+  for (auto* const part : in_order) {
+    part->request.token = token_;
+    busy_key_ = part->request.names.key;
+    const auto left = std::max(std::chrono::ceil<Duration>(give_up - BootClock::now()), Duration(0));
+    auto request = part->request;
+    request.once = part->once;
+    Acquisition acquisition(*part->backend, std::move(request), terms_,
+                            parts_.size() == 1 ? poller : static_cast<base::Poller&>(keeping));
+    auto lease = acquisition.acquire(wait ? std::optional(left) : wait);
+    met_ = acquisition.met();
+    if (lease && *lease) {
+      part->hold(**lease, terms_);
+      waited_until = met_ ? part->counts_from : std::max(waited_until, part->counts_from - max_apart);
+    }
+    if (lost() != nullptr) return Outcome::lost;
+    if (!lease) return std::unexpected(std::move(lease).error());
+    done_ = acquisition.done();
+    if (!*lease) return done_ ? Outcome::done : Outcome::busy;
+  }
+  if (parts_.size() > 1) RLOCK_TRY(refresh(waited_until, poller));
+  return lost() != nullptr ? Outcome::lost : Outcome::held;
+}
+
+// All keys are held. Those of before the last wait are renewed, so that the command does not begin with a lease that
+// somebody has deleted meanwhile, nor with one that is nearly over.
+Result<void> Several::refresh(Instant waited_until, base::Poller& poller) {
+  const auto start = BootClock::now();
+  for (auto& part : parts_) {
+    if (part->counts_from >= waited_until || part->call.is_running()) continue;
+    part->renew(Watch::no, terms_, std::min(start + terms_.max_try(), part->deadline));
+  }
+  while (is_any_running() && lost() == nullptr) {
+    if (base::drive(calls(), {}, {base::never, poller}) == Readiness::interrupted) return base::interrupted();
+  }
+  const auto now = BootClock::now();
+  for (auto& part : parts_) {
+    if (now >= part->deadline - terms_.grace - terms_.kill_time) part->lost = Standing{};
+  }
+  return {};
+}
+
+Result<void> Several::give_back(Instant until, base::Poller& poller) {
+  const bool has_any = std::ranges::any_of(
+      parts_, [](const auto& part) { return part->origin == Part::Origin::own && part->is_held(); });
+  if (!has_any) return {};
+  base::GracePoller grace_poller(poller);
+  RLOCK_TRY(base::until_served(until, grace_poller,
+                               [&](Instant end) { return release(request(), Force::no, {end, grace_poller}); }));
+  return {};
+}
+
+}  // namespace rlock::lock
