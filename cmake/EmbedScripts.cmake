@@ -1,9 +1,10 @@
-# Writes OUTPUT, a C++ source with every script of DIRECTORY behind common.lua and queue.lua, acquire and release behind
-# beside.lua too, and its SHA-1, under which the server caches it: a set for each form of the lock's key, whose file comes
+# Writes OUTPUT, a C++ source with every script of DIRECTORY behind common.lua, holders.lua and queue.lua, acquire and
+# release behind beside.lua too, and its SHA-1, under which the server caches it: a set for each form of the lock's key, whose file comes
 # first. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory of
 # its name. Lines that are comments are left out: they are half of the text, which is in the binary for each form, and goes
 # to a server that does not know it. Run with cmake -P.
 file(READ ${DIRECTORY}/common.lua common)
+file(READ ${DIRECTORY}/holders.lua holders)
 file(READ ${DIRECTORY}/queue.lua queue)
 file(READ ${DIRECTORY}/beside.lua beside)
 set(source "#include \"lock/scripts.hpp\"\n\nnamespace rlock::lock {\n")
@@ -19,7 +20,7 @@ foreach(form plain redisson)
     if(name MATCHES "^(acquire|release)$")
       string(PREPEND body "${beside}\n")
     endif()
-    string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${key}\n${common}\n${queue}\n${body}")
+    string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${key}\n${common}\n${holders}\n${queue}\n${body}")
     string(SHA1 sha1 "${text}")
     string(APPEND source "    .${name} = {R\"lua(${text})lua\", \"${sha1}\"},\n")
     file(WRITE ${out}/${name}.lua "${text}")

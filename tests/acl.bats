@@ -68,12 +68,21 @@ everything() {
   redis del "$lock" >/dev/null
   wait "$!" || status=$?
   [ "$status" = 79 ] || return
+  token=$(rlock acquire --shared "$key") || return
+  rlock run --shared "$key" -- true || return
+  rlock renew "$key" "$token" || return
+  rlock status --json "$key" >/dev/null || return
+  rlock release "$key" "$token" || return
+  rlock run --slots 2 "$key" -- true
 }
 renewed() { [ "$(redis pttl "rlock:$key")" -gt 500000 ]; }
 
 # The same in brief, whether it succeeds or not: every command of rlock is sent, unless one before was denied.
 sketch() {
   local token pid
+  token=$(rlock acquire -n --shared "$key") || return
+  rlock run -n --shared "$key" -- true || return
+  rlock release "$key" "$token" || return
   rlock run -n --replicas 1 --connect-timeout 100ms "$key" -- true || [ $? = 69 ] || return
   token=$(rlock acquire -n "$key") || return
   rlock renew "$key" "$token" || return

@@ -46,11 +46,12 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
     rlock release "$key" "$(jq -r .token acquired)"
     finish
     rlock run --show-command "$key" -- rlock status --json
+    rlock run --slots 2 "$key" -- rlock status --json
     redis set "rlock:$key" foreign >&2
     rlock status --json "$key"
   } >said
   jq -r '.. | objects | keys[]' acquired said | sort -u >fields
-  [ "$(wc -l <fields)" = 18 ]
+  [ "$(wc -l <fields)" = 25 ]
   sed -n '/^\.Sh JSON/,/^\.Sh FILES/p' "$root/man/rlock.1" | grep '^\.Li' >json
   while read -r field; do
     grep -qw "$field" json

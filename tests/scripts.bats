@@ -7,6 +7,7 @@ teardown_file() { stop_servers; }
 setup_names() {
   lock=rlock:$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
   last="rlock:l:{rlock:$key}" beside="rlock:b:{rlock:$key}"
+  holders="rlock:h:{rlock:$key}"
 }
 
 # script NAME TOKEN ARGV...: its reply, an item a line. TOKEN names the key of those that have left.
@@ -14,11 +15,12 @@ script() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 7 \
-    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$@"
+  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 8 \
+    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "$@"
 }
 
-acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-}"; }
+# acquire TOKEN [TTL [TICKET [WAKE [WHO [GRACE]]]]]: in the mode $mode, else alone.
+acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host ann }" "${6-}" "${mode:-x}"; }
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 # hold TOKEN MS: its command has ended, nobody is to have the lock for so long.
 hold() { script release "$1" "$1" 10000 '' '' '' "$2"; }
@@ -28,7 +30,7 @@ run_ended() { script release "$1" "$1" 10000 '' '' '' '' "$2 42 ${3:-0} 7 host a
 once() { script acquire "$1" "$1" 30000 "${3-}" s '7 host ann ' '' x "$2"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
-reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}"; }
+reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}" "${mode:-x}"; }
 run_id() { redis info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
@@ -392,12 +394,12 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   setup_names
   redis pexpire "$lock" 10000
   redis config resetstat
-  is "$(check a)" 1 "$(redis get "$fence")" "1 s * $(redis get "$fence") 7 host ann *"
+  is "$(check a)" 1 "$(redis get "$fence")" "1 s * $(redis get "$fence") 7 host ann *" x
   [ "$(redis pttl "$lock")" -le 10000 ]
   redis info commandstats | sed 's/:.*//' >called
   run -1 grep -x 'cmdstat_\(set\|pexpire\|hset\|del\|zadd\|publish\)' called
   redis del "$info"
-  is "$(check a)" 1 0 ''
+  is "$(check a)" 1 0 '' x
   is "$(check b)" 0 0
   redis del "$lock"
   redis hset "$lock" field value
@@ -534,23 +536,23 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
 }
 
 @test "inspect tells free, held and foreign, and lists the queue in order" {
-  is "$(inspect)" free '' -2 '[1-9]*' 0 '' ''
+  is "$(inspect)" free '' -2 '[1-9]*' 0 '' '' x
   acquire a 20000
-  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 0 ''
+  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 0 '' '' x
   local b c
   b=$(acquire b 30000 0 | line 2)
   c=$(acquire c 30000 0 | line 2)
-  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *' "$c" '1 s *'
-  is "$(inspect 1)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *'
+  is "$(inspect)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *' "$c" '1 s *' '' x
+  is "$(inspect 1)" held '1 s *' '[0-9]*' '[1-9]*' 2 "$b" '1 s *' '' x
   redis set "rlock:$key" theirs
-  is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" '1 s *'
+  is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" '1 s *' '' x
   redis del "rlock:$key"
   redis rpush "rlock:$key" theirs
   [ "$(inspect | head -1)" = foreign ]
   redis del "rlock:$key" "rlock:q:{rlock:$key}"
   acquire d
   run_ended d 0
-  is "$(inspect)" free '' -2 '[1-9]*' 0 '' '1 0 = = *'
+  is "$(inspect)" free '' -2 '[1-9]*' 0 '' '1 0 = = *' x
 }
 
 @test "inspect writes nothing" {

@@ -7,7 +7,7 @@ setup_file() {
   mkdir "$BATS_FILE_TMPDIR/next"
   local script
   for script in "$(dirname "$RLOCK")"/scripts/*.lua; do
-    sed -e "s/^local VERSION = '1'/local VERSION = '2 new'/" "$script" >"$BATS_FILE_TMPDIR/next/${script##*/}"
+    sed -e "s/^local VERSION = '1'/local VERSION = '3 new'/" "$script" >"$BATS_FILE_TMPDIR/next/${script##*/}"
     ! cmp -s "$script" "$BATS_FILE_TMPDIR/next/${script##*/}"
   done
 }
@@ -17,8 +17,9 @@ teardown_file() { stop_servers; }
 next() {
   local script=$1 token=$2
   shift 2
-  redis eval "$(cat "$BATS_FILE_TMPDIR/next/$script.lua")" 6 "rlock:$key" "rlock:q:{rlock:$key}" \
-    "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token" "rlock:l:{rlock:$key}" "$@"
+  redis eval "$(cat "$BATS_FILE_TMPDIR/next/$script.lua")" 7 "rlock:$key" "rlock:q:{rlock:$key}" \
+    "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token" "rlock:l:{rlock:$key}" \
+    "rlock:h:{rlock:$key}" "$@"
 }
 is_subscribed() { [ "$(redis pubsub numsub "rlock:w:{rlock:$key}:$1" | tail -n 1)" = 1 ]; }
 held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
@@ -29,7 +30,7 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
   background redis-cli -s "$sock" subscribe "rlock:w:{rlock:$key}:nextone" >heard
   local listener=$!
   until_true 10 is_subscribed nextone
-  next acquire nextone nextone 60000 0 s '7 host ann ' >/dev/null
+  next acquire nextone nextone 60000 0 s '7 host ann ' '' x >/dev/null
   background rlock run "$key" -- sh -c 'echo third >>order'
   until_true 10 waiting 2
   expect 0 rlock status --json "$key"
@@ -38,9 +39,9 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
 
   touch go
   until_true 10 grep -qx g heard
-  next acquire nextone nextone 60000 0 s '7 host ann ' >confirmed
+  next acquire nextone nextone 60000 0 s '7 host ann ' '' x >confirmed
   [ "$(head -n 1 confirmed)" = 1 ]
-  [[ $(redis hget "rlock:i:{rlock:$key}" nextone) == '2 new s '* ]]
+  [[ $(redis hget "rlock:i:{rlock:$key}" nextone) == '3 new s '* ]]
   echo second >>order
   [ "$(rlock status --json "$key" | jq -c '.held, .holders[0].foreign')" = $'true\nnull' ]
   rlock status "$key" | grep -q 'another version'
@@ -57,7 +58,7 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
   background redis-cli -s "$sock" ssubscribe "rlock:w:{rlock:$key}:nextone" >heard
   local listener=$!
   until_true 10 eval '[ "$(redis pubsub shardnumsub "rlock:w:{rlock:$key}:nextone" | tail -n 1)" = 1 ]'
-  next acquire nextone nextone 60000 0 c '7 host ann ' >/dev/null
+  next acquire nextone nextone 60000 0 c '7 host ann ' '' x >/dev/null
   touch go
   until_true 10 grep -qx g heard
   until_true 10 held_by nextone
@@ -67,7 +68,7 @@ held_by() { [ "$(redis get "rlock:$key")" = "$1" ]; }
 @test "a waiter of another release that is dead does not keep the lock" {
   background rlock run "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done'
   until_true 10 test -e held
-  next acquire gone gone 60000 0 s '7 host ann ' >/dev/null
+  next acquire gone gone 60000 0 s '7 host ann ' '' x >/dev/null
   background rlock run "$key" -- touch served
   until_true 10 waiting 2
   touch go

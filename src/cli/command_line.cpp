@@ -99,8 +99,8 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
     if (row->kind != Kind::flag && !row->repeatable && (option->count() > 1 || settings.is_set(*row))) {
       return fail(ErrorCode::usage, name + " is given twice");
     }
-    if (settings.is_settled(*row) && !settings.is_set(*row)) {
-      return fail(ErrorCode::usage, name + " and --" + std::string(row->excludes) + " exclude each other");
+    if (const auto* rival = settings.rival(*row); rival != nullptr && !settings.is_set(*row)) {
+      return fail(ErrorCode::usage, name + " and --" + std::string(rival->name) + " exclude each other");
     }
     const auto& values = option->results();
     for (const auto& value : std::span(values).last(row->repeatable ? values.size() : 1)) {

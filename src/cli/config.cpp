@@ -117,8 +117,9 @@ class File {
     if (!is_off(*row, value)) {
       if (!row->repeatable && has(line.section, row->name))
         return wrong(line.place, "'" + name + "' stands there twice");
-      if (!row->excludes.empty() && has(line.section, row->excludes)) {
-        return wrong(line.place, "'" + name + "' and '" + std::string(row->excludes) + "' exclude each other");
+      for (const auto& [section, other] : earlier_) {
+        if (section != line.section || !excludes(*row, other)) continue;
+        return wrong(line.place, "'" + name + "' and '" + std::string(other) + "' exclude each other");
       }
       earlier_.emplace_back(line.section, row->name);
     }

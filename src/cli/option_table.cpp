@@ -22,6 +22,8 @@ using commands::Options;
 
 namespace {
 
+constexpr int max_slots = 10'000;
+
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 Complaint set_server(Options& options, std::string_view text) {
@@ -62,6 +64,21 @@ Complaint set_on_lost(Options& options, std::string_view text) {
 
 Complaint set_compat(Options& options, std::string_view text) {
   options.compat = text == "redisson" ? Compat::redisson : Compat::none;
+  return std::nullopt;
+}
+
+template <lock::Mode::Kind kind>
+Complaint set_mode(Options& options, std::string_view text) {
+  if (text == "true") options.mode = {.kind = kind};
+  return std::nullopt;
+}
+
+Complaint set_slots(Options& options, std::string_view text) {
+  const auto slots = base::parse_number<int>(text);
+  if (!slots || *slots < 1 || *slots > max_slots || text != std::to_string(*slots)) {
+    return quoted(text) + " is not a number from 1 to " + std::to_string(max_slots);
+  }
+  options.mode = {.kind = lock::Mode::Kind::slots, .slots = *slots};
   return std::nullopt;
 }
 
@@ -136,6 +153,34 @@ constexpr OptionRow options[]{
      .default_text = "30s",
      .environment = "RLOCK_TTL",
      .min = lock::min_ttl.count()},
+    {.name = "shared",
+     .letter = 's',
+     .verbs = acquirers,
+     .group = Group::lock,
+     .target = set_mode<lock::Mode::Kind::shared>,
+     .help =
+         "Hold it together with others that ask for it shared, and with nobody who holds it alone; who comes behind "
+         "a waiter for it alone waits too",
+     .sources = Sources::command_line,
+     .excludes = "exclusive slots"},
+    {.name = "exclusive",
+     .letter = 'x',
+     .verbs = acquirers,
+     .group = Group::lock,
+     .target = set_mode<lock::Mode::Kind::exclusive>,
+     .help = "Hold it alone; the default",
+     .sources = Sources::command_line,
+     .excludes = "shared slots"},
+    {.name = "slots",
+     .kind = Kind::number,
+     .value = "N",
+     .verbs = acquirers,
+     .group = Group::lock,
+     .target = set_slots,
+     .help = "Hold it together with N - 1 others at most; all who use it have to give the same N, else it is an error "
+             "(78)",
+     .sources = Sources::command_line,
+     .excludes = "exclusive shared"},
     {.name = "force",
      .verbs = release,
      .group = Group::lock,
@@ -404,6 +449,10 @@ const VerbRow* find_verb(std::string_view name) {
 const OptionRow* find_option(std::string_view long_name) {
   const auto* row = std::ranges::find(options, long_name, &OptionRow::name);
   return row == std::end(options) ? nullptr : row;
+}
+
+bool excludes(const OptionRow& row, std::string_view other) {
+  return (" " + std::string(row.excludes) + " ").contains(" " + std::string(other) + " ");
 }
 
 std::string_view group_title(Group group) {

@@ -60,7 +60,7 @@ struct OptionRow {
   std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it
-  std::string_view excludes{};     ///< mutual
+  std::string_view excludes{};     ///< mutual; names with spaces between them
   bool repeatable = false;         ///< each value comes behind those before it
   long min = 0;                    ///< durations in ms, numbers
   long max = 0;                    ///< numbers
@@ -74,6 +74,9 @@ const VerbRow* find_verb(std::string_view name);
 const OptionRow* find_option(std::string_view long_name);
 
 std::string_view group_title(Group group);
+
+/// Whether one of the two excludes the other.
+bool excludes(const OptionRow& row, std::string_view other);
 
 /// Whether text turns a flag off. False for what is no flag.
 bool is_off(const OptionRow& row, std::string_view text);

@@ -29,10 +29,14 @@ Result<void> Settings::set(const OptionRow& row, std::string_view text, std::str
 
 bool Settings::is_set(const OptionRow& row) const { return (set_ & bit(row)) != 0; }
 
-bool Settings::is_settled(const OptionRow& row) const {
-  if (is_set(row)) return true;
-  const auto* other = row.excludes.empty() ? nullptr : find_option(row.excludes);
-  return other != nullptr && is_set(*other) && (off_ & bit(*other)) == 0;
+bool Settings::is_settled(const OptionRow& row) const { return is_set(row) || rival(row) != nullptr; }
+
+const OptionRow* Settings::rival(const OptionRow& row) const {
+  if (row.excludes.empty()) return nullptr;
+  for (const auto& other : option_table()) {
+    if (excludes(row, other.name) && is_set(other) && (off_ & bit(other)) == 0) return &other;
+  }
+  return nullptr;
 }
 
 Result<void> Settings::read_environment(const VerbRow& verb) {

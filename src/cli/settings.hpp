@@ -19,7 +19,9 @@ class Settings {
   base::Result<void> set(const OptionRow& row, std::string_view text, std::string_view source, base::ErrorCode code);
 
   bool is_set(const OptionRow& row) const;
-  /// Whether it is set, or what excludes it is (and not to false).
+  /// The option that is set (and not to false) and excludes it; nullptr: none is.
+  const OptionRow* rival(const OptionRow& row) const;
+  /// Whether it is set, or has a rival.
   bool is_settled(const OptionRow& row) const;
 
   /// From the variables of the verb's options. An empty one counts as none, but for RLOCK_PREFIX, which means

@@ -87,6 +87,13 @@ int report_busy(const Options& options, const std::string& key, const std::optio
     return base::exit_unavailable;
   }
   std::string message = "busy: " + key + " is held";
+  if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
+    const auto slots = met->holder->mode.slots;
+    message =
+        "busy: all " + std::to_string(slots) + " slots of " + key + " are held" + (slots > 1 ? ", one" : "");
+  } else if (met && met->holder && met->holder->mode.is_for_several()) {
+    message += ", shared,";
+  }
   if (met && met->holder) message += " by " + met->holder->who.summary();
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";

@@ -36,7 +36,7 @@ std::unique_ptr<lock::Backend> Keys::open(const lock::Names& names) const {
 }
 
 lock::Request Keys::request_for(const lock::Names& names) const {
-  return {names, {}, terms_.ttl, {}, options_.grace, options_.replicas};
+  return {names, {}, terms_.ttl, {}, options_.mode, options_.grace, options_.replicas};
 }
 
 Result<Outcome> Keys::hold() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "lock/mode.hpp"
 
 namespace rlock::commands {
 
@@ -31,6 +32,7 @@ struct Options {
   base::Duration connect_timeout{};
 
   base::Duration ttl{};
+  lock::Mode mode;
   std::optional<base::Duration> wait;  ///< nullopt: for ever
   bool nonblock = false;
   int conflict_exit_code = 0;

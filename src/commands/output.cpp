@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/duration.hpp"
@@ -53,33 +54,53 @@ json last_run_json(const lock::LastRun& run) {
   return value;
 }
 
+json to_json(const lock::Mode& mode) {
+  switch (mode.kind) {
+    case lock::Mode::Kind::exclusive:
+      break;
+    case lock::Mode::Kind::shared:
+      return {{"mode", "shared"}};
+    case lock::Mode::Kind::slots:
+      return {{"mode", "slots"}, {"slots", mode.slots}};
+  }
+  return {{"mode", "exclusive"}};
+}
+
+json to_json(const lock::Inspection& lock, const lock::Inspection::Holder& holder) {
+  auto value = json::object();
+  if (holder.record) {
+    value = who_json(holder.record->who);
+    value["since"] = utc(holder.record->since_us);
+    value["held_ms"] = age_ms(lock, holder.record->since_us);
+    value["fence"] = holder.record->fence;
+    if (holder.record->has_ended) value["hold"] = true;
+  } else if (lock.state == lock::Inspection::State::foreign) {
+    value["foreign"] = true;
+  }
+  value["ttl_ms"] = holder.ttl_left ? json(holder.ttl_left->count()) : json(nullptr);
+  return value;
+}
+
+json to_json(const lock::Inspection& lock, const lock::Inspection::Waiter& waiter) {
+  auto value = waiter.record ? who_json(waiter.record->who) : json::object();
+  value["since"] = utc(waiter.ticket);
+  value["waiting_ms"] = age_ms(lock, waiter.ticket);
+  if (waiter.record) value.update(to_json(waiter.record->mode));
+  return value;
+}
+
 json to_json(const ListedLock& sight) {
   const auto& lock = sight.lock;
   json value{{"key", sight.key}, {"held", lock.is_held()}};
   if (lock.servers > 0) value.update({{"votes", lock.votes}, {"servers", lock.servers}});
+  if (lock.state == lock::Inspection::State::held) value.update(to_json(lock.mode));
   value["holders"] = json::array();
   if (lock.is_held()) {
-    auto& holder = value["holders"].emplace_back();
-    if (lock.holder) {
-      holder = who_json(lock.holder->who);
-      holder["since"] = utc(lock.holder->since_us);
-      holder["held_ms"] = age_ms(lock, lock.holder->since_us);
-      holder["fence"] = lock.holder->fence;
-      if (lock.holder->has_ended) holder["hold"] = true;
-    } else {
-      holder = json::object();
-      if (lock.state == lock::Inspection::State::foreign) holder["foreign"] = true;
-    }
-    holder["ttl_ms"] = lock.ttl_left ? json(lock.ttl_left->count()) : json(nullptr);
+    for (const auto& holder : lock.holders) value["holders"].push_back(to_json(lock, holder));
   }
   value["waiting"] = lock.waiting;
   value["waiters"] = json::array();
-  for (const auto& waiter : lock.waiters) {
-    auto entry = waiter.record ? who_json(waiter.record->who) : json::object();
-    entry["since"] = utc(waiter.ticket);
-    entry["waiting_ms"] = age_ms(lock, waiter.ticket);
-    value["waiters"].push_back(std::move(entry));
-  }
+  for (const auto& waiter : lock.waiters) value["waiters"].push_back(to_json(lock, waiter));
   value["last_run"] = lock.last_run ? last_run_json(*lock.last_run) : json(nullptr);
   return value;
 }
@@ -91,27 +112,49 @@ std::string age_text(std::int64_t ms) {
 
 using Row = std::array<std::string, 6>;
 
-Row lock_row(const ListedLock& sight) {
-  const auto& lock = sight.lock;
-  Row row{base::printable(sight.key), "free", "", "", "", ""};
-  if (lock.state == lock::Inspection::State::free) return row;
-  row[1] = lock.is_held() ? "held" : "not held: " + std::to_string(lock.votes) + " of " + std::to_string(lock.servers);
-  if (lock.holder) {
-    if (lock.is_held() && lock.holder->has_ended) row[1] = "held (--hold)";
-    row[2] = base::printable(lock.holder->who.summary());
-    row[3] = age_text(age_ms(lock, lock.holder->since_us));
-    row[5] = std::to_string(lock.holder->fence) +
-             (lock.holder->who.command.empty() ? "" : "  " + base::printable(lock.holder->who.command));
+std::string state_text(const lock::Inspection& lock) {
+  if (lock.state == lock::Inspection::State::free) return "free";
+  if (!lock.is_held()) return "not held: " + std::to_string(lock.votes) + " of " + std::to_string(lock.servers);
+  switch (lock.mode.kind) {
+    case lock::Mode::Kind::exclusive:
+      break;
+    case lock::Mode::Kind::shared:
+      return "shared";
+    case lock::Mode::Kind::slots:
+      return std::to_string(lock.holders.size()) + " of " + std::to_string(lock.mode.slots) + " slots";
+  }
+  return "held";
+}
+
+Row holder_row(const lock::Inspection& lock, const lock::Inspection::Holder& holder) {
+  Row row;
+  if (holder.record) {
+    if (lock.is_held() && holder.record->has_ended) row[1] = " (--hold)";
+    row[2] = base::printable(holder.record->who.summary());
+    row[3] = age_text(age_ms(lock, holder.record->since_us));
+    row[5] = std::to_string(holder.record->fence) +
+             (holder.record->who.command.empty() ? "" : "  " + base::printable(holder.record->who.command));
   } else {
     row[2] = lock.state == lock::Inspection::State::foreign ? "(not an rlock)" : "(an rlock of another version)";
   }
-  row[4] = lock.ttl_left ? age_text(lock.ttl_left->count()) : "none";
+  row[4] = holder.ttl_left ? age_text(holder.ttl_left->count()) : "none";
   return row;
+}
+
+// The lock, and each of its holders in a row.
+std::vector<Row> lock_rows(const ListedLock& sight) {
+  std::vector<Row> rows;
+  for (const auto& holder : sight.lock.holders) rows.push_back(holder_row(sight.lock, holder));
+  if (rows.empty()) rows.emplace_back();
+  rows.front()[0] = base::printable(sight.key);
+  rows.front()[1] = state_text(sight.lock) + rows.front()[1];
+  return rows;
 }
 
 Row waiter_row(const lock::Inspection& lock, const lock::Inspection::Waiter& waiter) {
   Row row{"", "waits", "", age_text(age_ms(lock, waiter.ticket)), "", ""};
   if (waiter.record) {
+    if (waiter.record->mode.kind == lock::Mode::Kind::shared) row[1] = "waits, shared";
     row[2] = base::printable(waiter.record->who.summary());
     row[5] = base::printable(waiter.record->who.command);
   }
@@ -156,7 +199,7 @@ std::string locks_json(const std::vector<ListedLock>& sights) {
 std::string locks_table(const std::vector<ListedLock>& sights) {
   std::vector<Row> rows{{"KEY", "STATE", "WHO", "FOR", "TTL", "FENCE"}};
   for (const auto& sight : sights) {
-    rows.push_back(lock_row(sight));
+    std::ranges::move(lock_rows(sight), std::back_inserter(rows));
     for (const auto& waiter : sight.lock.waiters) rows.push_back(waiter_row(sight.lock, waiter));
     if (const auto hidden = sight.lock.waiting - static_cast<std::int64_t>(sight.lock.waiters.size()); hidden > 0) {
       rows.push_back({"", "waits", "and " + std::to_string(hidden) + " more", "", "", ""});

@@ -66,6 +66,12 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
     if (const auto outer = process::OuterRun::find_by(known->token)) checked = RLOCK_TRY(await_reclaim(*outer));
   }
   if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
+  if (!checked.mode.covers(request_.mode)) {
+    return base::fail(base::ErrorCode::configuration, request_.names.key + " is held with " + checked.mode.option() +
+                                                          " around this run, which asks for " + request_.mode.option() +
+                                                          ": waiting for that would never end; give both the same");
+  }
+  request_.mode = checked.mode;
   Found held{{known->token, checked.fence, {}}, std::nullopt};
   if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
   if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);

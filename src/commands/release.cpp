@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "commands/common.hpp"
@@ -5,6 +7,22 @@
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
+
+namespace {
+
+// Of many holders those are named that fit into a line.
+constexpr std::size_t max_named = 5;
+
+std::string summary_of(const std::vector<lock::Record>& holders) {
+  if (holders.empty()) return "another program than rlock";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(holders.size(), max_named); ++i) {
+    text += (i == 0 ? "" : ", ") + holders[i].who.summary();
+  }
+  return holders.size() <= max_named ? text : text + " and " + std::to_string(holders.size() - max_named) + " more";
+}
+
+}  // namespace
 
 int release(const Options& options) {
   if (options.force && !options.token.empty()) {
@@ -18,16 +36,16 @@ int release(const Options& options) {
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat), options.connect_timeout, redis::Greet::first);
-  const lock::Request request{place->names, std::move(*token), options.ttl, {}, options.grace};
+  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
+                                    options.connect_timeout, redis::Greet::first);
+  const lock::Request request{place->names, std::move(*token), options.ttl, {}, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
   if (!released) return report(released.error(), options, &signals);
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:
       if (options.force) {
-        base::log_note("released " + options.key + ", held by " +
-                       (released->holder ? released->holder->who.summary() : "another program than rlock"));
+        base::log_note("released " + options.key + ", held by " + summary_of(released->holders));
       }
       return base::exit_success;
     case lock::ReleaseOutcome::unknown:

@@ -107,6 +107,22 @@ std::unique_ptr<redis::Locator> locator_of(const redis::Address& address, local:
   return std::make_unique<redis::FixedLocator>(address);
 }
 
+// Each of n servers gives `slots` votes, and a holder needs more than n/2 of them: for two slots on three servers that
+// would be three holders.
+Result<void> check_mode(const Options& options, std::size_t servers) {
+  if (options.mode.is_for_several() && options.compat == Compat::redisson) {
+    return fail(ErrorCode::usage, options.mode.option() +
+                                      " does not go together with --compat redisson, whose RLock has one holder; leave "
+                                      "one of them out");
+  }
+  if (options.mode.kind == lock::Mode::Kind::slots && servers > 1) {
+    return fail(ErrorCode::usage,
+                "--slots cannot be counted by several independent servers (--server); use one server, Sentinel or a "
+                "Cluster");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<redis::Address>> server_addresses(const Options& options) {
@@ -122,6 +138,7 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     return fail(wrong, "--server " + together.error().message +
                            (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
   }
+  RLOCK_TRY(check_mode(options, addresses.size()));
   const redis::Endpoint* other_host = nullptr;
   for (auto& address : addresses) {
     RLOCK_TRY(add_passwords(address, options));

@@ -32,14 +32,14 @@ Result<std::vector<ListedLock>> look(lock::Backend& backend, const Options& opti
       const auto& lock = sight.lock;
       if (lock.waiting > 0) return false;
       // A lock may have gone since it was listed. Without a prefix, a string without a ttl is other data, not a lock.
-      return lock.state == State::free || (options.prefix.empty() && lock.state == State::foreign && !lock.ttl_left);
+      return lock.state == State::free || (options.prefix.empty() && lock.state == State::foreign && lock.is_endless());
     });
   }
   return sights;
 }
 
 void tell_of_endless(const std::vector<ListedLock>& sights) {
-  const auto is_endless = [](const ListedLock& s) { return s.lock.state != State::free && !s.lock.ttl_left; };
+  const auto is_endless = [](const ListedLock& s) { return s.lock.is_endless(); };
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;

@@ -225,6 +225,11 @@ With several independent servers also
 (how many) and
 .Li votes
 (how many of them say the same of the holder).
+A held lock has
+.Li mode :
+exclusive, shared, or slots, then with
+.Li slots ,
+how many there are; so has each waiter.
 .It Cm status Fl \-json
 .Li version
 and

@@ -58,6 +58,7 @@ void Acquisition::tell_of(const Busy& busy) const {
   }
   const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
   base::log_debug("waiting for " + request_.names.key + (busy.rank == 0 ? "" : others) + "; held by " +
+                  (busy.holder && busy.holder->mode.is_for_several() ? "several, one of them " : "") +
                   (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
 }
 

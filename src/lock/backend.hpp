@@ -22,6 +22,7 @@ struct Request {
   std::string token;
   base::Duration ttl{};
   Who who;
+  Mode mode = {};
   base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
   int replicas = 0;        ///< so many must have the lock before it counts as acquired or renewed; 0: none
   /// One of several servers that vote: a young one (see grace) hands the lock to nobody, not even its holder's waiters.
@@ -48,7 +49,7 @@ struct Busy {
   std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
   bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
   bool is_of_other_form = false;                  ///< ... and its key is as our other scripts have it (Scripts)
-  std::optional<Record> holder = {};
+  std::optional<Record> holder = {};              ///< where several hold, the one whose end is waited for
   /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};
   base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
@@ -75,6 +76,7 @@ struct Standing {
   std::uint64_t fence = 0;            ///< of our lease; 0 when no record of it is left
   base::Instant counts_from{};        ///< after a renewal that found us: the lease counts from here
   std::optional<Record> record = {};  ///< of our lease; only from check(), and only if one is left
+  Mode mode = {};                     ///< of our lease; only from check()
   std::string run_id = {};            ///< of the server's run, from a renewal that found us; empty if it is denied
   /// After a renewal: the server had restarted and forgotten the lock, and we acquired it again under our token and
   /// fence. This counts only if it is answered before the end of the lease of before; from then on another may have
@@ -95,8 +97,8 @@ enum class ReleaseOutcome {
 
 struct Released {
   ReleaseOutcome outcome;
-  std::optional<Record> holder = {};  ///< who held it, where it was forced
-  bool is_everywhere = true;          ///< false: one of several servers has not answered, and may have the lock
+  std::vector<Record> holders = {};  ///< who held it, where it was forced, as far as that is known
+  bool is_everywhere = true;         ///< false: one of several servers has not answered, and may have the lock
 };
 
 /// What a server has told without being asked.
@@ -137,7 +139,7 @@ class Holding {
 class Backend : public Holding {
  public:
   /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
-  /// held.
+  /// held. Fails with configuration where others use the lock in a mode that the request's cannot wait for.
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
 
   /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not

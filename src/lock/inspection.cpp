@@ -8,20 +8,33 @@ namespace rlock::lock {
 
 Inspection merged(std::vector<Inspection> sights, std::size_t of) {
   // Holders are told apart by who they are: each server has a time of its own, and may have a fence of its own.
-  std::map<std::string, std::vector<Inspection*>> holders;
-  for (auto& sight : sights) {
-    if (sight.state != Inspection::State::free) {
-      holders[sight.holder ? sight.holder->who.encode() : ""].push_back(&sight);
+  struct Votes {
+    const Inspection* first = nullptr;
+    Inspection::Holder holder;
+    std::size_t count = 0;
+  };
+  std::map<std::string, Votes> all;
+  for (const auto& sight : sights) {
+    for (const auto& holder : sight.holders) {
+      auto& votes = all[holder.record ? holder.record->mode.encode() + " " + holder.record->who.encode() : ""];
+      if (votes.count++ == 0) {
+        votes.first = &sight;
+        votes.holder = holder;
+      } else if (votes.holder.ttl_left && holder.ttl_left) {
+        votes.holder.ttl_left = std::min(*votes.holder.ttl_left, *holder.ttl_left);
+      }
     }
   }
-  const auto by_count = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
-  const auto most = std::max_element(holders.begin(), holders.end(), by_count);
   const auto longest = std::ranges::max_element(sights, {}, &Inspection::waiting);
-  Inspection result = most == holders.end() ? *longest : *most->second.front();
-  if (most != holders.end()) {
-    result.votes = most->second.size();
-    for (const auto* sight : most->second) {
-      if (result.ttl_left && sight->ttl_left) result.ttl_left = std::min(*result.ttl_left, *sight->ttl_left);
+  const auto most = std::ranges::max_element(all, {}, [](const auto& entry) { return entry.second.count; });
+  Inspection result = most == all.end() ? *longest : *most->second.first;
+  result.holders.clear();
+  if (most != all.end()) {
+    result.votes = most->second.count;
+    for (const auto& [who, votes] : all) {
+      if (votes.count == result.votes || votes.count * 2 > of) result.holders.push_back(votes.holder);
+      // Of less than a majority, any one stands for all.
+      if (result.votes * 2 <= of && !result.holders.empty()) break;
     }
   }
   // The queue stands at one of them.

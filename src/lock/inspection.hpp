@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,14 +15,18 @@ namespace rlock::lock {
 /// One lock as status sees it.
 struct Inspection {
   enum class State { free, held, foreign };
+  struct Holder {
+    std::optional<Record> record;            ///< nullopt: foreign, or none that can be read
+    std::optional<base::Duration> ttl_left;  ///< nullopt: without end
+  };
   struct Waiter {
     std::int64_t ticket = 0;
     std::optional<Record> record;
   };
   State state = State::free;
-  std::optional<Record> holder;
-  std::optional<base::Duration> ttl_left;  ///< nullopt: free, or without end
-  std::int64_t now_us = 0;                 ///< server time
+  Mode mode;                    ///< of those who hold
+  std::vector<Holder> holders;  ///< more than one only where the mode allows it; in the order of their fences
+  std::int64_t now_us = 0;      ///< server time
   std::int64_t waiting = 0;
   std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
   std::optional<LastRun> last_run;
@@ -30,6 +35,9 @@ struct Inspection {
   std::size_t votes = 0;
   std::size_t servers = 0;  ///< 0: one server alone keeps it
 
+  bool is_endless() const {
+    return std::ranges::any_of(holders, [](const Holder& holder) { return !holder.ttl_left; });
+  }
   bool is_held() const { return state != State::free && votes * 2 >= servers + (servers > 0 ? 1 : 0); }
 };
 

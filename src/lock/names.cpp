@@ -28,6 +28,7 @@ Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(ta
   fence = "rlock:f:" + tag_;
   last = "rlock:l:" + tag_;
   beside = "rlock:b:" + tag_;
+  holders = "rlock:h:" + tag_;
 }
 
 std::string Names::tombstone(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }

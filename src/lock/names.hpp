@@ -19,6 +19,7 @@ struct Names {
   std::string fence;
   std::string last;  ///< the last run
   std::string beside;  ///< libraries beside us
+  std::string holders;
 
   std::string tombstone(std::string_view token) const;
   std::string channel(std::string_view token) const;

@@ -49,7 +49,7 @@ ScriptCall acquisition(const Scripts& scripts, const Request& request, std::opti
           request.names,
           request.token,
           {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-           std::string(letter_of(wake)), request.who.encode(), "", "x", ms_or_none(request.once)},
+           std::string(letter_of(wake)), request.who.encode(), "", request.mode.encode(), ms_or_none(request.once)},
           request.grace,
           5};
 }
@@ -71,6 +71,9 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
     return Done{base::Duration(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
+  if (first_of(reply, "it") == -2) {
+    if (const auto mode = Mode::decode(reply.items[1].text)) return OtherMode{*mode};
+  }
   return redis::not_understood(session().name());
 }
 
@@ -118,7 +121,10 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
 
 Result<Standing> Protocol::read_renewed(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) {
-    return Standing{Standing::Holder::us, fence_at(reply, 1), session().sent_at(), {}, reply.items[2].text};
+    return Standing{.holder = Standing::Holder::us,
+                    .fence = fence_at(reply, 1),
+                    .counts_from = session().sent_at(),
+                    .run_id = reply.items[2].text};
   }
   return read_not_ours(reply);
 }
@@ -159,13 +165,13 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
 
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Server server, Wait wait) {
   runner_.send_in_full(scripts().reclaim);
-  const auto reply =
-      RLOCK_TRY(runner_.run({scripts().reclaim,
-                             request.names,
-                             request.token,
-                             {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence),
-                              last.run_id, request.who.encode(), server == Server::other ? "1" : ""}},
-                            wait));
+  const auto reply = RLOCK_TRY(
+      runner_.run({scripts().reclaim,
+                   request.names,
+                   request.token,
+                   {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence), last.run_id,
+                    request.who.encode(), server == Server::other ? "1" : "", request.mode.encode()}},
+                  wait));
   return read_renewed(reply);
 }
 
@@ -191,8 +197,10 @@ Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
   const auto reply = RLOCK_TRY(runner_.run({scripts().check, request.names, request.token, {request.token}}, wait));
-  if (first_of(reply, "iit") == 1) {
-    return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text)};
+  if (first_of(reply, "iitt") == 1) {
+    const auto mode = Mode::decode(reply.items[3].text);
+    if (!mode) return redis::not_understood(session().name());
+    return Standing{Standing::Holder::us, fence_at(reply, 1), {}, Record::decode(reply.items[2].text), *mode};
   }
   return read_not_ours(reply);
 }
@@ -216,11 +224,18 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
                              request.grace,
                              3},
                             wait));
-  const auto outcome = first_of(reply, "it");
-  if (outcome == 1) return Released{ReleaseOutcome::released, Record::decode(reply.items[1].text)};
-  if (outcome == 0) return Released{ReleaseOutcome::not_owner, std::nullopt};
-  if (outcome == -1) return Released{ReleaseOutcome::absent, std::nullopt};
-  if (outcome == -2) return Released{ReleaseOutcome::not_a_lock, std::nullopt};
+  const bool is_of_several = is_shaped(reply, "ita");
+  const auto outcome = is_of_several ? std::optional(reply.items[0].integer) : first_of(reply, "it");
+  if (outcome == 1) {
+    Released released{ReleaseOutcome::released};
+    for (const auto& item : is_of_several ? reply.items[2].items : std::span(reply.items).subspan(1)) {
+      if (auto record = Record::decode(item.text)) released.holders.push_back(std::move(*record));
+    }
+    return released;
+  }
+  if (outcome == 0) return Released{ReleaseOutcome::not_owner};
+  if (outcome == -1) return Released{ReleaseOutcome::absent};
+  if (outcome == -2) return Released{ReleaseOutcome::not_a_lock};
   return redis::not_understood(session().name());
 }
 

@@ -15,7 +15,12 @@ struct NotHeld {
 /// Answer to acquire: this token was released before.
 struct Tombstoned {};
 
-using Answer = std::variant<Grant, NotHeld, Done, Tombstoned>;
+/// Answer to acquire: others use the lock in this mode, which the request's cannot wait for.
+struct OtherMode {
+  Mode mode;
+};
+
+using Answer = std::variant<Grant, NotHeld, Done, Tombstoned, OtherMode>;
 
 /// What a release leaves behind.
 enum class Tombstone { yes, no };

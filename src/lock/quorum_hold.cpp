@@ -87,6 +87,7 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
     for (const auto& member : members_) {
       if (member->flight != bid_.flight || !member->standing || member->standing->holder != Holder::us) continue;
       if (!result.record) result.record = member->standing->record;
+      result.mode = member->standing->mode;
       fences.push_back(member->standing->fence);
     }
     // q servers were raised to the fence of the lease. What was won after that has another, which only that server
@@ -143,7 +144,7 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
   Released result{ReleaseOutcome::absent};
   result.is_everywhere = count(may_have_it) == 0;
   for (const auto& member : members_) {
-    if (member->released && member->released->holder && !result.holder) result.holder = member->released->holder;
+    if (member->released && result.holders.empty()) result.holders = member->released->holders;
   }
   const auto unheard = members_.size() - answered;
   const bool has_others = outcomes(ReleaseOutcome::not_a_lock) > 0;

@@ -95,21 +95,26 @@ void Renewal::keep_alive() {
   }
 }
 
-// Until it is time to renew, check_now() is called, or the server reports a change.
+// Until it is time to renew, check_now() is called, or the server reports a change. Where several hold the lock, each
+// renewal of one is a change that all others are told of: they look into it seldom, three times a renewal at most.
 Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
+  auto check_at = base::never;
   while (true) {
     // Before each wait: messages that came with the last reply are read already, and no longer make the descriptor
     // readable.
     const auto event = holding_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
-    if (event->touched) return Woken::to_check;
+    if (event->touched && !request_.mode.is_for_several()) return Woken::to_check;
+    if (event->touched) check_at = std::min(check_at, looked_at_ + terms_.ttl / 10);
+    if (BootClock::now() >= check_at) return Woken::to_check;
     auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
-    switch (poller.wait(fds, until)) {
+    switch (poller.wait(fds, std::min(until, check_at))) {
       case Readiness::interrupted:
         return Woken::to_stop;
       case Readiness::timed_out:
-        return Woken::to_renew;
+        if (BootClock::now() >= until) return Woken::to_renew;
+        continue;
       case Readiness::ready:
         break;
     }
@@ -132,6 +137,7 @@ Instant Renewal::renew_at(Instant counts_from) const {
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
   const auto renewed = holding_.renew(request_, Watch::yes, one_try(poller));
+  looked_at_ = BootClock::now();
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
@@ -160,6 +166,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = holding_.check(request_, one_try(poller));
+  looked_at_ = BootClock::now();
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody &&
                                 !checked->is_released && !permit_.revoked();

@@ -61,7 +61,8 @@ class Renewal {
   OnRelease on_release_;
   base::Event stop_;
   base::Event nudge_;
-  base::Instant next_{};  ///< when to renew
+  base::Instant next_{};       ///< when to renew
+  base::Instant looked_at_{};  ///< the last renewal or check
   std::thread thread_;
 };
 

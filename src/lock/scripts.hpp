@@ -11,8 +11,8 @@ struct Script {
   std::string_view sha1;
 };
 
-/// All of them, for one form of the lock's key. The build puts the form's file and common.lua in front of each and
-/// writes scripts.cpp.
+/// All of them, for one form of the lock's key. The build puts the form's file, common.lua, holders.lua and queue.lua
+/// in front of each and writes scripts.cpp.
 struct Scripts {
   Script acquire;
   Script release;

@@ -33,6 +33,9 @@ constexpr Duration touch_delay_of_rank = 150ms;
 // After a flush, or when the queue was lost, all waiters come back in their order.
 constexpr Duration flush_delay_of_rank = 30ms;
 constexpr Duration return_delay_of_rank = 1ms;
+// One that could enter beside those who hold looks this often whether those ahead of it are still there: if they die,
+// no message comes.
+constexpr Duration look_ahead_every = 1s;
 // A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
 constexpr int max_hung_up = 2;
 
@@ -54,6 +57,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   auto& session = protocol_.session();
   wait = session.bounded(wait);
   names_ = request.names;
+  mode_ = request.mode;
   queued_at(request.ticket);
   const auto before = session.sent_at();
   const bool might_hold = may_hold_;
@@ -66,7 +70,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
     return std::unexpected(std::move(answer).error());
   }
   if (std::holds_alternative<Done>(*answer)) may_hold_ = might_hold;
-  auto acquired = RLOCK_TRY(to_acquired(std::move(*answer)));
+  auto acquired = RLOCK_TRY(to_acquired(std::move(*answer), request.mode));
   if (std::holds_alternative<Grant>(acquired)) RLOCK_TRY(replicate(request, wait));
   return acquired;
 }
@@ -103,9 +107,12 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   return answer;
 }
 
-Result<Acquired> SingleServer::to_acquired(Answer answer) {
+Result<Acquired> SingleServer::to_acquired(Answer answer, const Mode& mode) {
   if (const auto* grant = std::get_if<Grant>(&answer)) {
-    held({Standing::Holder::us, grant->fence, grant->counts_from, {}, grant->run_id});
+    held({.holder = Standing::Holder::us,
+          .fence = grant->fence,
+          .counts_from = grant->counts_from,
+          .run_id = grant->run_id});
     unanswered_ = true;  // if it is asked for again, only a new Grant shows that we still hold it
     return *grant;
   }
@@ -120,6 +127,12 @@ Result<Acquired> SingleServer::to_acquired(Answer answer) {
     return busy_;
   }
   if (auto* done = std::get_if<Done>(&answer)) return std::move(*done);
+  if (const auto* other = std::get_if<OtherMode>(&answer)) {
+    may_hold_ = ticket_ != 0 || unanswered_;
+    return base::fail(ErrorCode::configuration, names_->key + " is in use with " + other->mode.option() +
+                                                    ", which does not go together with " + mode.option() +
+                                                    "; agree on one of them, or choose another KEY");
+  }
   return base::fail(ErrorCode::internal, "the token was released before");
 }
 
@@ -149,8 +162,12 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     // A proxy may hang up on what it does not know: the next try goes without.
     watch_broke_ = is_unanswered(standing, before);
   }
-  const bool is_forgotten = standing && standing->holder == Standing::Holder::nobody && !standing->is_released;
-  if (is_forgotten && renewed_) standing = reclaim(request, wait);
+  // Where several may hold, others who were forgotten may be back already.
+  const bool may_be_forgotten =
+      standing && !standing->is_released &&
+      (standing->holder == Standing::Holder::nobody ||
+       (standing->holder == Standing::Holder::other && request.mode.is_for_several()));
+  if (may_be_forgotten && renewed_) standing = reclaim(request, wait, standing->holder);
   // It was the restart that broke the try before, not the question: ask again.
   const bool was_restarted = standing && renewed_ && !renewed_->run_id.empty() && standing->run_id != renewed_->run_id;
   if (was_restarted && watch == Watch::yes && watches_on_ != session.connection()) {
@@ -170,9 +187,9 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   return standing;
 }
 
-// Nobody holds the lock. Without a fence nothing could tell whether somebody has held it meanwhile.
-Result<Standing> SingleServer::reclaim(const Request& request, Wait wait) {
-  if (renewed_->fence == 0) return Standing{};
+// We do not hold the lock, others may. Without a fence nothing could tell whether somebody has held it meanwhile.
+Result<Standing> SingleServer::reclaim(const Request& request, Wait wait, Standing::Holder others) {
+  if (renewed_->fence == 0) return Standing{.holder = others};
   reclaims_ = true;
   const auto& peer = protocol_.session().peer();
   const bool is_other = peer != renewed_at_ && !peer.empty() && !renewed_at_.empty();
@@ -189,7 +206,11 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
   // it since, and it was not lost.
   if (renewed_ && protocol_.session().connection() != renewed_on_) {
     const auto standing = protocol_.renew(request, wait);
-    if (standing && standing->holder == Standing::Holder::nobody) (void)reclaim(request, wait);
+    const bool is_ours = standing && standing->holder == Standing::Holder::us;
+    const bool is_free = standing && standing->holder == Standing::Holder::nobody;
+    if (is_free || (standing && !is_ours && request.mode.is_for_several())) {
+      (void)reclaim(request, wait, standing->holder);
+    }
   }
   const auto before = protocol_.session().sent_at();
   auto released = protocol_.release(request, force, Tombstone::yes, wait);
@@ -258,6 +279,8 @@ Instant SingleServer::next_look() const {
     // The further behind, the slower: a long queue must not load the server.
     return std::min(look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, 10));
   }
+  const bool may_enter_beside = mode_.kind == Mode::Kind::shared && busy_.holder && busy_.holder->mode == mode_;
+  if (is_first_ && may_enter_beside) look = std::min(look, now + look_ahead_every);
   if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
   // A foreign holder sends no message when it releases; only client tracking would.
   if (waits_for_foreign() && !tracks_) return now;

@@ -41,9 +41,9 @@ class SingleServer : public Voter {
   template <class T>
   bool is_unanswered(const base::Result<T>& result, base::Instant before) const;
   base::Result<void> replicate(const Request& request, base::Wait wait);
-  base::Result<Standing> reclaim(const Request& request, base::Wait wait);
+  base::Result<Standing> reclaim(const Request& request, base::Wait wait, Standing::Holder others);
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
-  base::Result<Acquired> to_acquired(Answer answer);
+  base::Result<Acquired> to_acquired(Answer answer, const Mode& mode);
   void queued_at(std::int64_t ticket);
   void held(Standing standing);
   base::Instant next_look() const;
@@ -61,6 +61,7 @@ class SingleServer : public Voter {
   Wake best_wake_;
   Wake wake_ = best_wake_;
   Busy busy_;                   ///< as last seen
+  Mode mode_;                   ///< that we wait for
   bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
   std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke

@@ -34,7 +34,7 @@ std::string escaped_for_match(std::string_view prefix) {
 
 Result<Inspection> read_inspection(const Reply& reply, const std::string& server) {
   if (reply.is_error()) return std::unexpected(redis::error_of(reply, server));
-  if (!is_shaped(reply, "ttiiiat")) return redis::not_understood(server);
+  if (!is_shaped(reply, "ttiiiatta")) return redis::not_understood(server);
   const auto& items = reply.items;
   Inspection result;
   if (items[0].text == "held") {
@@ -44,10 +44,21 @@ Result<Inspection> read_inspection(const Reply& reply, const std::string& server
   } else if (items[0].text != "free") {
     return redis::not_understood(server);
   }
-  result.holder = Record::decode(items[1].text);
-  result.ttl_left = ttl_of(items[2].integer);
   result.now_us = items[3].integer;
   result.waiting = items[4].integer;
+  const auto mode = Mode::decode(items[7].text);
+  if (!mode) return redis::not_understood(server);
+  result.mode = *mode;
+  if (result.state != Inspection::State::free && !result.mode.is_for_several()) {
+    result.holders.push_back({Record::decode(items[1].text), ttl_of(items[2].integer)});
+  }
+  const auto& holders = items[8].items;
+  for (std::size_t i = 0; i + 1 < holders.size(); i += 2) {
+    result.holders.push_back({Record::decode(holders[i].text), ttl_of(holders[i + 1].integer)});
+  }
+  // In the order of the grants: the script lists them by the ends of their leases, which change with each renewal.
+  std::ranges::stable_sort(result.holders, {},
+                           [](const auto& holder) { return holder.record ? holder.record->fence : 0; });
   const auto& waiters = items[5].items;
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
     const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);

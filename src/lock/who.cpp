@@ -56,12 +56,18 @@ Who Who::decode(std::string_view text) {
 }
 
 std::optional<Record> Record::decode(std::string_view text) {
-  if (take_word(text) != version) return std::nullopt;
+  const auto version = take_word(text);
+  if (version != "1" && version != "2") return std::nullopt;
   Record record;
   record.has_ended = take_word(text) == "h";  // else how it is woken
   take_word(text);                            // when it was last seen
   record.since_us = base::parse_number<std::int64_t>(take_word(text)).value_or(0);
   record.fence = base::parse_number<std::uint64_t>(take_word(text)).value_or(0);
+  if (version == "2") {
+    const auto mode = Mode::decode(take_word(text));
+    if (!mode) return std::nullopt;
+    record.mode = *mode;
+  }
   record.who = Who::decode(text);
   return record;
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "lock/mode.hpp"
+
 namespace rlock::lock {
 
 /// Who holds or waits, for status. Comes from other hosts: escape it before it reaches a terminal.
@@ -29,10 +31,9 @@ struct Who {
 
 /// A record of the info hash; see common.lua.
 struct Record {
-  static constexpr std::string_view version = "1";
-
   std::int64_t since_us = 0;  ///< server microseconds
   std::uint64_t fence = 0;    ///< 0 for a waiter
+  Mode mode;
   Who who;
   bool has_ended = false;  ///< of a holder: its command has, and --hold keeps the lock
 

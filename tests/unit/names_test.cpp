@@ -98,7 +98,13 @@ TEST(Record, IsReadAsTheScriptsWriteIt) {
   EXPECT_EQ(record->who.command, "./job -x");
   EXPECT_TRUE(Record::decode("1"));
   EXPECT_TRUE(Record::decode("1" + std::string(5, ' ')));
-  for (const auto* other : {"", "x", " ", "2 s 1 1 1 7 web1 ann ", "11 s 1 1 1 7 web1 ann "}) {
+  EXPECT_EQ(record->mode, Mode{});
+  const auto several = Record::decode("2 s 1700000000000001 1700000000000000 42 4 7 web1 ann ./job -x");
+  ASSERT_TRUE(several);
+  EXPECT_EQ(several->mode, (Mode{.kind = Mode::Kind::slots, .slots = 4}));
+  EXPECT_EQ(several->who.summary(), "ann@web1 pid 7");
+  for (const auto* other : {"", "x", " ", "2 s 1 1 1 y 7 web1 ann ", "2 s 1 1 1 0 7 web1 ann ", "3 s 1 1 1 7 web1 ann ",
+                            "11 s 1 1 1 7 web1 ann "}) {
     EXPECT_FALSE(Record::decode(other)) << other;
   }
 }

@@ -159,7 +159,7 @@ class QuorumTest : public testing::Test {
   base::PlainPoller plain_;
   std::vector<FakeVoter*> s_;
   std::unique_ptr<Quorum> quorum_;
-  Request request_{Names("rlock:k"), "me", 400ms, {}, 400ms};
+  Request request_{Names("rlock:k"), "me", 400ms, {}, {}, 400ms};
 };
 
 TEST_F(QuorumTest, ThreeOfFiveAreEnough) {

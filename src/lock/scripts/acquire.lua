@@ -7,7 +7,7 @@
 -- ARGV[4] wake    's', 'c' or 'p' (see info)
 -- ARGV[5] who     free text for status
 -- ARGV[6] grace   see kept_for in common.lua; a hand-off to this token is not stopped
--- ARGV[7] mode    'x'
+-- ARGV[7] mode    'x' exclusive, 's' shared, or the number of slots
 -- ARGV[8] once    milliseconds: do nothing where a run succeeded within them; '' acquire in any case
 --
 -- Returns {1, fence, run}                                 held; run: the id of this run of the server under a grace, which
@@ -23,9 +23,12 @@
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
 --                                                         run. Nothing was changed: who may hold or queue releases
 --         {-1}                                            the token has a tombstone; it never holds again
+--         {-2, mode}                                      rlocks use the lock in a mode that this one cannot wait for
+--
+-- Where several hold, record and pttl are those of the one whose end is to be waited for.
 
 local token, ttl, ticket, wake, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local grace = ARGV[6] or ''
+local grace, mode = ARGV[6], ARGV[7]
 
 local function run_id() return grace ~= '' and of_server('run_id') or '' end
 
@@ -47,19 +50,27 @@ if once then
   if ago and math.abs(ago) < once then return {2, math.max(ago, 0), run} end
 end
 
-local holder = holder_of_lock()
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
 
-if holder == token then
+-- Handed over by an rlock that knows exclusive locks only.
+if holder == token and mode ~= 'x' and not split then
+  add_holder(token, ttl, mode)
+  several = mode
+end
+
+if is_holder(token, holder, several) then
+  if several then prolong(token, ttl) end
   if is_lost(info) or is_lost(fences) then
     extend(ttl)
     return UNSTABLE
   end
-  local _, _, _, fence = record_of(token)
+  local _, _, _, fence, _, known_mode = record_of(token)
   extend(ttl)
   if not is_lost(queue) then redis.call('ZREM', queue, token) end
-  if not fence or fence == 0 then
-    fence = next_fence()
-    redis.call('HSET', info, token, pack(wake, now(), fence, who))
+  if not fence or fence == 0 or known_mode ~= mode then
+    fence = (fence or 0) > 0 and fence or next_fence()
+    redis.call('HSET', info, token, pack(wake, now(), fence, who, mode))
   end
   keep(info, ttl + QUEUE_MS)
   return {1, fence, run_id()}
@@ -68,28 +79,42 @@ end
 -- One call for the common case, in which neither key exists.
 local has_queue = moving and is_here(queue) or not moving and redis.call('EXISTS', tombstone, queue) > 0
 if (has_queue or moving) and is_here(tombstone) then return {-1} end
-if split and (not holder or ticket ~= '' and not (has_queue and is_here(info))) then return UNSTABLE end
+if split and (not holder or several or ticket ~= '' and not (has_queue and is_here(info))) then return UNSTABLE end
 
 -- A client with a ticket comes from a queue. If there is none, the queue was lost: call the other waiters back.
 local asked = tonumber(ticket) or 0
 if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 
 local kept, left = 0, 0
-if not holder then
+local is_open = not holder or several and may_enter(mode, several, count)
+if is_open then
   local refusal
   kept, refusal = kept_for(grace)
   if refusal then return refusal end
 end
-if not holder and kept == 0 then
-  local first, dead
-  if has_queue then first, dead = first_waiter(token) end
-  if first and not moving then left = select(4, libraries()) end
-  if left == 0 then
-    if not first or first == token then return {1, grant(token, ttl, wake, who, dead), run_id()} end
-    hand_off(first, dead)
-    holder = first
+if is_open and kept == 0 then
+  local first, dead, its_mode
+  if has_queue then first, dead, its_mode = first_waiter(token) end
+  if first and not several and not moving then left = select(4, libraries()) end
+  if left == 0 and first and first ~= token then
+    first, dead, its_mode, several, count = admit(token, first, dead, its_mode, several, count)
   end
+  if left == 0 and (not first or first == token) and may_enter(mode, several, count) then
+    local fence = grant(token, ttl, wake, who, mode, dead, several)
+    if dead then tell_watchers(#dead + 1) end
+    return {1, fence, run_id()}
+  end
+  if several then holder = several == 'x' and first or true end
+  if several == 'x' then several = nil end
 end
+
+local record, pttl
+if several then
+  pttl, record = next_end(several)
+elseif holder then
+  record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
+end
+if record and not can_mix(mode, several or 'x') then return {-2, several or 'x'} end
 
 local rank = -1
 if ticket == '' then
@@ -111,8 +136,10 @@ else
   -- A record that was written a moment ago is not written again, to keep a look cheap.
   if has ~= ticket or not scored or known ~= wake or math.abs(now() - seen) >= FRESH_US then
     local from = silence_counts_from()
+    if several then redis.call('ZREM', holders, token) end  -- what is left of a claim that lapsed
     redis.call('ZADD', queue, integer(ticket), token)
-    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who), '@', integer(now()) .. ' ' .. integer(from))
+    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode), '@',
+               integer(now()) .. ' ' .. integer(from))
     keep(queue, QUEUE_MS)
     keep(info, QUEUE_MS)
   end
@@ -120,8 +147,7 @@ else
 end
 
 if left > 0 then return {0, ticket, rank, left, 0, '', 0} end
-if not holder then return {0, ticket, rank, kept, 1, '', kept} end
-local record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
+if kept > 0 then return {0, ticket, rank, kept, 1, '', kept} end
 if not record and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
   local since, after, time = libraries()
@@ -130,4 +156,4 @@ if not record and not moving then
   end
 end
 local known = record and 1 or holder == FOREIGN and is_of_other_form() and -1 or 0
-return {0, ticket, rank, redis.call('PTTL', lock), known, record or '', 0}
+return {0, ticket, rank, pttl or redis.call('PTTL', lock), known, record or '', 0}

@@ -3,14 +3,15 @@
 --
 -- ARGV[1] token
 --
--- Returns {1, fence, record}   it does; fence 0 and record '' when no record of it is left
---         {0, released}        somebody else holds it; released: 1 when this token has a tombstone, else 0
---         {-1, released}       nobody holds it
+-- Returns {1, fence, record, mode}   it does; fence 0 and record '' when no record of it is left
+--         {0, released}              somebody else holds it; released: 1 when this token has a tombstone, else 0
+--         {-1, released}             nobody holds it
 
 local token = ARGV[1]
 
-local holder = holder_of_lock()
-if holder ~= token then return not_held(holder) end
-if is_lost(info) then return {1, 0, ''} end
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
+if not is_holder(token, holder, several) then return not_held(holder) end
+if is_lost(info) then return {1, 0, '', several or 'x'} end
 local _, _, _, fence = record_of(token)
-return {1, fence or 0, redis.call('HGET', info, token) or ''}
+return {1, fence or 0, redis.call('HGET', info, token) or '', several or 'x'}

@@ -1,15 +1,18 @@
 -- Shared by every script: the build puts this file in front of each of the others, behind plain.lua, which has what the
--- key of the lock is: KEYS[1]. Behind it comes queue.lua: who is next, and how that one gets the lock.
+-- key of the lock is: KEYS[1]. Behind it come holders.lua, for locks that several hold, and queue.lua: who is next, and how
+-- that one gets the lock.
 --
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
--- KEYS[3] info   HASH: token -> record "VERSION WAKE SEEN SINCE FENCE WHO"
---                  VERSION  1. Another release of rlock may write another version. Its records are not read, and its
---                           waiters keep their places as long as they are subscribed
+-- KEYS[3] info   HASH: token -> record "1 WAKE SEEN SINCE FENCE WHO", or "2 WAKE SEEN SINCE FENCE MODE WHO"
+--                  1, 2   version. Another release of rlock may write another one. Its records are not read, and its
+--                         waiters keep their places as long as they are subscribed; an rlock that knows version 1 only
+--                         hands them the lock for themselves alone
 --                  WAKE   s: subscribed to its channel, c: the same, a sharded channel of a Cluster, p: polls (channels
 --                         are denied to it), h: a holder whose command has ended (--hold)
 --                  SEEN   last heartbeat of a waiter, server microseconds
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
 --                  FENCE  of a holder; of a waiter 0, or 1 where it has a --once
+--                  MODE   'x' exclusive: then it is version 1; 's' shared; or the number of slots
 --                  WHO    free text for status, never read here
 --                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts
 -- KEYS[4] fence  string: the last fence given out
@@ -20,6 +23,7 @@
 --                  SUCCEEDED  when one last did, as ENDED; "= =": this one, "0 0": none
 --                  ENDED      when this one did, as the server's TIME: two numbers, seconds and microseconds
 -- KEYS[7] beside  see beside.lua
+-- KEYS[8] holders  see holders.lua
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
 -- Messages: "g" you have been handed the lock, confirm with acquire; "h MS" you are now among the first, look in MS.
@@ -40,13 +44,15 @@
 
 local moving = not KEYS[2] and ARGV[#ARGV]
 local split = moving == 'split'
-local function name(i) return KEYS[i] or ARGV[#ARGV - 8 + i] end
-local queue, info, fences, tombstone, last, beside = name(2), name(3), name(4), name(5), name(6), name(7)
+local function name(i) return KEYS[i] or ARGV[#ARGV - 9 + i] end
+local queue, info, fences, tombstone, last, beside, holders =
+  name(2), name(3), name(4), name(5), name(6), name(7), name(8)
 
+local VERSION = '1'            -- of the records; lock/who.cpp reads them too
+local VERSION_OF_SEVERAL = '2'
 local WATCHERS = 3
 local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
 local WATCH_STEP_MS = 100
-local VERSION = '1'            -- of the records; lock/who.hpp reads it too
 local CLAIM_MS = 1000          -- a hand-off not confirmed within this goes to the next
 local CLAIM_POLL_MS = 3000     -- the same for one that polls: longer than between two polls
 local UNHEARD_MS = 9000        -- the same if no message could be sent: longer than between two heartbeats
@@ -120,16 +126,23 @@ local function kept_for(grace)
   return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), tonumber(young), 0)
 end
 
-local function pack(wake, since, fence, who)
-  return VERSION .. ' ' .. wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' .. who
+local function pack(wake, since, fence, who, mode)
+  local version = mode == 'x' and VERSION or VERSION_OF_SEVERAL
+  return version .. ' ' .. wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' ..
+         (mode == 'x' and '' or mode .. ' ') .. who
 end
 
--- wake, seen, since, fence, who of a token; nothing when it has no record, or one of another version.
+-- wake, seen, since, fence, who, mode of a token; nothing when it has no record, or one of another version.
 local function record_of(token)
   local record = redis.call('HGET', info, token)
   if not record then return end
   local wake, seen, since, fence, who = string.match(record, '^' .. VERSION .. ' (%a) (%d+) (%d+) (%d+) (.*)$')
-  return wake, tonumber(seen), tonumber(since), tonumber(fence), who
+  local mode = 'x'
+  if not wake then
+    wake, seen, since, fence, mode, who =
+      string.match(record, '^' .. VERSION_OF_SEVERAL .. ' (%a) (%d+) (%d+) (%d+) (%w+) (.*)$')
+  end
+  return wake, tonumber(seen), tonumber(since), tonumber(fence), who, mode
 end
 
 -- Writes the last fence, to stay until the clock has caught up with it, and ms more.

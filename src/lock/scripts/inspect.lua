@@ -2,13 +2,15 @@
 --
 -- ARGV[1] max_waiters   how many waiters to list, 1 or more
 --
--- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}, last}
+-- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}, last, mode, {record, pttl, ...}}
 --   state    'free', 'held' (by an rlock), 'foreign'
---   record   of the holder, '' when there is none
+--   record   of the one holder, '' when there is none
 --   pttl     milliseconds, -1 without end, -2 when free
 --   now      server microseconds
 --   waiting  how many wait; the list holds the first ones, in the order of the queue
 --   last     the last run, '' when it is not known
+--   mode     's' or the number of slots, in which several hold it, whom the list behind it has;
+--            else 'x', and the list is empty
 
 local max_waiters = tonumber(ARGV[1])
 
@@ -20,11 +22,16 @@ local function read(otherwise, ...)
   return redis.call(...)  -- fails again, with the server's own error
 end
 
-local holder = holder_of_lock()
+local holder, several = who_holds()
 local record = holder and holder ~= FOREIGN and read('', 'HGET', info, holder)
 local waiters = read({}, 'ZRANGE', queue, 0, max_waiters - 1, 'WITHSCORES')
 for i = 1, #waiters, 2 do
   waiters[i], waiters[i + 1] = waiters[i + 1], read('', 'HGET', info, waiters[i]) or ''
 end
-return {not holder and 'free' or record and 'held' or 'foreign', record or '',
-        redis.call('PTTL', lock), now(), read(0, 'ZCARD', queue), waiters, read('', 'GETRANGE', last, 0, MAX_LAST)}
+local sharers = {}
+for _, token in ipairs(several and read({}, 'ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf') or {}) do
+  sharers[#sharers + 1] = read('', 'HGET', info, token) or ''
+  sharers[#sharers + 1] = end_of(token) - now_ms()
+end
+return {not holder and 'free' or (record or several) and 'held' or 'foreign', record or '', redis.call('PTTL', lock), now(),
+        read(0, 'ZCARD', queue), waiters, read('', 'GETRANGE', last, 0, MAX_LAST), several or 'x', sharers}

@@ -1,10 +1,13 @@
 -- The queue of a lock, shared by every script as common.lua is: who is alive in it, and how the first gets the lock.
 
--- Deletes records of dead holders and of lapsed claims when there are many. count: of all records, about.
-local function sweep(count)
-  if count <= redis.call('ZCARD', queue) + 16 then return end
+-- Deletes records of dead holders and of lapsed claims when there are many. count: of all records, about; several: the
+-- records of those who hold stay.
+local function sweep(count, several)
+  local of_holders = several and redis.call('ZCARD', holders) or 0
+  if count <= redis.call('ZCARD', queue) + of_holders + 16 then return end
   for _, token in ipairs(redis.call('HKEYS', info)) do
-    if token ~= '@' and not redis.call('ZSCORE', queue, token) then redis.call('HDEL', info, token) end
+    local is_needed = token == '@' or redis.call('ZSCORE', queue, token) or several and redis.call('ZSCORE', holders, token)
+    if not is_needed then redis.call('HDEL', info, token) end
   end
 end
 
@@ -55,20 +58,20 @@ local function alive(token, wake, seen)
   return not seen or not silent(seen, SILENT_US)
 end
 
--- First living waiter, or false; and those that stand dead before it. `self`, the caller, is alive by calling. Where a
--- run has just succeeded, a waiter with a --once has nothing to wait for: it is told to ask, and counts as dead. Writes
--- nothing: a script that grants must begin with a write that a full server refuses. A delete is not refused, and after
--- it the server would accept the other writes.
+-- First living waiter, or false; those that stand dead before it; and its mode. `self`, the caller, is alive by calling, and
+-- comes without a mode. Where a run has just succeeded, a waiter with a --once has nothing to wait for: it is told to ask,
+-- and counts as dead. Writes nothing: a script that grants must begin with a write that a full server refuses. A delete is
+-- not refused, and after it the server would accept the other writes.
 local function first_waiter(self, succeeded)
   local dead = {}
   while true do
     local token = redis.call('ZRANGE', queue, #dead, #dead)[1]
     if not token or token == self then return token or false, dead end
-    local wake, seen, _, once = record_of(token)
+    local wake, seen, _, once, _, mode = record_of(token)
     if succeeded and once == HAS_ONCE then
       publish(channel_of(token), wake, 'g')
     elseif alive(token, wake, seen) then
-      return token, dead
+      return token, dead, mode or 'x'
     end
     dead[#dead + 1] = token
   end
@@ -81,31 +84,47 @@ local function remove_dead(dead)
   end
 end
 
--- Makes token the holder of a free lock for ms, and takes it out of the queue, with the `dead` that stood before it; no
--- dead: there is no queue. Returns its fence. The first write is one that a server out of memory refuses.
-local function grant(token, ms, wake, who, dead)
-  local records = dead and redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
+-- Makes token a holder for ms, beside `several` or alone (nil), and takes it out of the queue, with the `dead` that stood
+-- before it; no dead: there is no queue. Returns its fence. The first write is one that a server out of memory refuses.
+local function grant(token, ms, wake, who, mode, dead, several)
+  local records = (dead or several) and redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   local fence = next_fence()
-  write_lock(token, ms)
+  if mode == 'x' then write_lock(token, ms) else add_holder(token, ms, mode, several) end
   if dead then
     remove_dead(dead)
     redis.call('ZREM', queue, token)
-    tell_watchers(#dead + 1)
-    sweep(records - #dead)
-  else
+    sweep(records - #dead, mode ~= 'x')
+  elseif not several then
     redis.call('DEL', info)  -- nobody waits: what is left there belongs to dead clients
   end
-  redis.call('HSET', info, token, pack(wake, now(), fence, who))
+  redis.call('HSET', info, token, pack(wake, now(), fence, who, mode))
   keep(info, ms + QUEUE_MS)
   return fence
 end
 
--- Hands a free lock to a waiter: from here on it holds, for a short claim lease, whatever happens to the message. If
+-- Hands the lock to a waiter: from here on it holds, for a short claim lease, whatever happens to the message. If
 -- ACLs deny the publish, a watching subscriber sees the change, and another one finds it with its next heartbeat; a
 -- poller looks within the claim lease.
-local function hand_off(token, dead)
+local function hand_off(token, mode, dead, several)
   local wake, _, _, _, who = record_of(token)
-  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', dead)
+  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', mode, dead, several)
   local said = publish(channel_of(token), wake, 'g')
-  if type(said) == 'table' and wake ~= 'p' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
+  if type(said) ~= 'table' or wake == 'p' then return end
+  if mode == 'x' then redis.call('PEXPIRE', lock, UNHEARD_MS) else prolong(token, UNHEARD_MS) end
+end
+
+-- Hands the lock to the waiters at the head of the queue, one after the other, until one may not enter: nobody passes that
+-- one. first, dead, mode: as first_waiter(self, succeeded) has just returned them; several, count: who holds by now.
+-- Returns the same as it is then, several being 'x' behind a hand-off to one alone.
+local function admit(self, first, dead, mode, several, count, succeeded)
+  local gone = 0
+  while first and first ~= self and may_enter(mode, several, count) do
+    hand_off(first, mode, dead, several)
+    gone = gone + #dead + 1
+    several, count = mode, several and count + 1 or 1
+    if mode == 'x' then break end
+    first, dead, mode = first_waiter(self, succeeded)
+  end
+  if gone > 0 then tell_watchers(gone) end
+  return first, dead, mode, several, count
 end

@@ -10,10 +10,11 @@
 
 local token, fence = ARGV[1], tonumber(ARGV[2])
 
-local holder = holder_of_lock()
-if holder ~= token then return {holder and 0 or -1} end
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
+if not is_holder(token, holder, several) then return {holder and 0 or -1} end
 local last = redis.call('GET', fences)
 if (tonumber(last or 0) or 0) < fence then keep_fence(fence, FENCE_MS) end
 local wake, _, since, _, who = record_of(token)
-redis.call('HSET', info, token, pack(wake or 's', since or now(), fence, who or ''))
+redis.call('HSET', info, token, pack(wake or 's', since or now(), fence, who or '', several or 'x'))
 return {1}

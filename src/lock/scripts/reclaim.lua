@@ -9,6 +9,7 @@
 -- ARGV[5] who     free text for status
 -- ARGV[6] other   '1': this is another server than the one that knew the lock, promoted in its place: not all that was
 --                 written there has come here. Else ''
+-- ARGV[7] mode    see common.lua: beside others of its own mode each comes back as long as there is room
 --
 -- Returns as renew does: {1, fence, run}   it holds the lock
 --                        {0, released}     somebody else holds it
@@ -19,33 +20,37 @@
 -- The first write is one that a full server refuses, see common.lua.
 
 local token, ttl, fence, run, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local other = ARGV[6] == '1'
+local other, mode = ARGV[6] == '1', ARGV[7]
 
-local holder = holder_of_lock()
-if holder and holder ~= token then return not_held(holder) end
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
+local holds = is_holder(token, holder, several)
+if holder and not holds and not (several and may_enter(mode, several, count)) then return not_held(holder) end
 local run_now = of_server('run_id') or ''
 
 -- Whether the server has forgotten the lock, or was never told of it, and has given no fence since. A fence is not below
 -- the time when it was given; one from before the start came from an old snapshot. What a promoted server knows of may be
--- younger than its start, but then it was given before ours, which is higher.
+-- younger than its start, but then it was given before ours, which is higher. Where several hold, one who came later may
+-- be back already; any fence from before the start can be theirs.
 local function is_forgotten()
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if run_now == '' or not uptime then return false end
   local started = (math.floor(now() / 1000000) - uptime) * 1000000
   if run == run_now or (run == '' and not other and tonumber(fence) >= started) then return false end
   local last = redis.call('GET', fences)
-  return not last or last == fence or (tonumber(last) or MAX_FENCE) < math.min(other and math.huge or started, tonumber(fence))
+  local known_until = math.min(other and math.huge or started, (other or mode == 'x') and tonumber(fence) or math.huge)
+  return not last or last == fence or (tonumber(last) or MAX_FENCE) < known_until
 end
 
-if not holder then
+if not holds then
   if split then return UNSTABLE end
   if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return not_held(holder) end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
-  write_lock(token, ttl)
-  keep_fence(tonumber(fence), FENCE_MS)
-  redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who))
+  keep_fence(math.max(tonumber(fence), several and tonumber(redis.call('GET', fences) or 0) or 0), FENCE_MS)
+  if mode == 'x' then write_lock(token, ttl) else add_holder(token, ttl, mode, several) end
+  redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who, mode))
 end
-extend(ttl)
+if mode == 'x' then extend(ttl) else prolong(token, ttl) end
 redis.call('PTTL', lock)  -- as in renew
 keep(info, ttl + QUEUE_MS)
 local _, _, _, held = record_of(token)

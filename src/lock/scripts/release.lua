@@ -1,4 +1,4 @@
--- release: compare and delete, or leave the queue; then hand the free lock to the next waiter.
+-- release: compare and delete, or leave the queue; then hand the free lock to the next waiters.
 --
 -- ARGV[1] token
 -- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing; '0': it may come again
@@ -10,7 +10,8 @@
 -- ARGV[7] run     "EXIT TOOK ONCE WHO" of the run that ends: EXIT 0 where it succeeded; for how many milliseconds that is
 --                 remembered at least; the rest is free text for status. '' where no run ends
 --
--- Returns {1, record}   released; with force the record of who held it, '' when not known
+-- Returns {1, record}   released; with force the record of who held it, '' when not known; where several did, a list of
+--                       records is behind it
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
 --         {-1, ''}      nobody holds it
 --         {-2, ''}      with force: what is there cannot be a lock; nothing was touched
@@ -51,63 +52,80 @@ local function write_last_run(run, exit, once)
 end
 
 local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
-local holder = holder_of_lock()
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
 if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
-local mine = holder and (force or holder == token)
-local owner = force and holder or token
-local record = force and mine and owner ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, owner)
+local mine = holder and (force or is_holder(token, holder, several))
+local owners = force and several and living() or {force and holder or token}
+local records = {}
+if force and mine and holder ~= FOREIGN and not is_lost(info) then
+  for i, owner in ipairs(owners) do records[i] = redis.call('HGET', info, owner) or '' end
+end
+local reply = {mine and 1 or holder and 0 or -1, several and '' or records[1] or '', several and force and records or nil}
+local function forget_owners()
+  if holder == FOREIGN and force then return end
+  for _, owner in ipairs(owners) do redis.call('HDEL', info, owner) end
+end
 
+-- Beside others a new holder gives a fence, as on a free lock: those whom a restarted server has forgotten come first.
+local is_ours_to_hand = mine and not several and ARGV[5] ~= '1'
 local stays = mine and not force and tonumber(ARGV[6] or '')
 
 if stays then
-  local nobody = hold_lock(token, stays)
+  local nobody = several and hold_place(token, stays) or hold_lock(token, stays)
   if not is_lost(info) then
     local _, _, since, fence, who = record_of(token)
-    redis.call('HSET', info, nobody, pack('h', since or now(), fence or 0, who or ''))
+    redis.call('HSET', info, nobody, pack('h', since or now(), fence or 0, who or '', several or 'x'))
     keep(info, stays + QUEUE_MS)
   end
+elseif mine and several and not force then
+  several, count = remove_holder(token, several)
 elseif mine then
   delete_lock()
+  if several then redis.call('DEL', holders) end
+  several = nil
 end
 if mine and exit then write_last_run(ARGV[7], exit, once) end
 if split then
-  if mine and not stays then tell_libraries() end
+  if mine and not stays and not several then tell_libraries() end
   -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
   redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
   if not mine then redis.pcall('ZREM', queue, token) end
   for _, wake in ipairs({'s', 'c'}) do publish(channel_of_all(), wake, 'r') end
-  if owner ~= FOREIGN then redis.pcall('HDEL', info, owner) end
-  return {mine and 1 or holder and 0 or -1, record or ''}
+  if is_here(info) then forget_owners() end
+  return reply
 end
+local rank
 if not mine then
-  local rank = redis.call('ZRANK', queue, token)
+  rank = redis.call('ZRANK', queue, token)
   redis.call('ZREM', queue, token)
   if rank and rank < WATCHERS then tell_watchers(1) end
   -- Nobody but the first waits for a holder that tells nobody.
-  local is_alone = rank == 0 and holder and (holder == FOREIGN or not redis.call('HGET', info, holder))
+  local is_alone = rank == 0 and holder and not several and (holder == FOREIGN or not redis.call('HGET', info, holder))
   local next_one = is_alone and redis.call('ZRANGE', queue, 0, 0)[1]
   if next_one then publish(channel_of(next_one), record_of(next_one), 'h 0') end
 end
 if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
-local first, dead
-if mine or not holder then first, dead = first_waiter(false, mine and exit == '0') end
+-- A waiter that leaves may have kept those behind it from entering beside those who hold.
+local succeeded = mine and exit == '0'
+local first, dead, mode
+if mine or not holder or several and rank then first, dead, mode = first_waiter(false, succeeded) end
 if stays then
   remove_dead(dead)
-  redis.call('HDEL', info, token)
+  forget_owners()
   tell_watchers(WATCHERS)  -- until when it is held now
   return {1, ''}
 end
-if dead and not first then
+if dead and not first and not several then
   remove_dead(dead)
   redis.call('DEL', info)  -- what is left there belongs to dead clients
-elseif owner ~= FOREIGN then
-  redis.call('HDEL', info, owner)
+else
+  forget_owners()
 end
 -- A lock that was free before may be kept for another, or left to libraries. Where INFO is denied, nobody is given it here.
-local is_ours_to_hand = mine and ARGV[5] ~= '1'
 local is_to_hand = first and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
-if is_to_hand and not moving then
+if is_to_hand and not moving and not several then
   local since, after, time, left = libraries()
   if not is_ours_to_hand then
     is_to_hand = mine or left == 0
@@ -127,8 +145,8 @@ if is_to_hand and not moving then
   end
 end
 if is_to_hand then
-  hand_off(first, dead)
-elseif mine then
+  admit(false, first, dead, mode, several, count, succeeded)
+elseif mine and not several then
   tell_libraries()
 end
-return {mine and 1 or holder and 0 or -1, record or ''}
+return reply

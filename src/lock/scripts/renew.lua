@@ -10,14 +10,15 @@
 
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 
-local holder = holder_of_lock()
-if holder ~= token then
+local holder, several, count = who_holds()
+if several and not count then return UNSTABLE end
+if not is_holder(token, holder, several) then
   -- Changes nothing, and fails on a replica, which may only lag behind.
   local reply = redis.pcall('ZREM', queue, token)
   if type(reply) == 'table' and string.find(reply.err, 'READONLY', 1, true) then return reply end
   return not_held(holder)
 end
-extend(ttl)
+if several then prolong(token, ttl) else extend(ttl) end
 redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
 if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
 -- The lock is renewed, even if its record cannot be read.

@@ -1,0 +1,105 @@
+-- Who holds a lock that several may hold: the readers of a shared lock, or those who have its slots. Shared by every script,
+-- as common.lua is. One who holds alone stands in the key of the lock (plain.lua), and pays for nothing here.
+--
+-- KEYS[8] holders  ZSET: holder's token -> end of its lease (server milliseconds)
+-- The value of the lock is then the marker "rlock:holders:MODE" (see MODE in common.lua), with a PX of the latest of these
+-- ends. To libraries and to an rlock that does not know it, that is a foreign holder. A holder whose end has come holds no
+-- more. A marker without holders is a free lock. Where the marker is gone, nobody holds, whatever stands in `holders`.
+
+-- The mode in which several hold a lock of this value; nil: one holds it, or nobody.
+local function mode_of_marker(value)
+  return type(value) == 'string' and string.match(value, '^rlock:holders:(%w+)$') or nil
+end
+
+local function now_ms() return math.floor(now() / 1000) end
+
+-- The tokens of those who hold, as the lock is in a mode for several.
+local function living() return redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf') end
+
+-- The holder as holder_of_lock() has it. Where several hold: the marker, their mode, and how many they are; without their
+-- number where that cannot be said before the move is over.
+local function who_holds()
+  local holder = holder_of_lock()
+  local several = mode_of_marker(holder)
+  if not several then return holder end
+  if is_lost(holders) then return holder, several end
+  local count = redis.call('ZCOUNT', holders, '(' .. integer(now_ms()), '+inf')
+  if count == 0 then return false end
+  return holder, several, count
+end
+
+-- When the lease of one of several holders ends; false: it does not hold.
+local function end_of(token)
+  local ends = tonumber(redis.call('ZSCORE', holders, token) or 0)
+  return ends > now_ms() and ends
+end
+
+-- Whether token holds the lock, as who_holds() has found it.
+local function is_holder(token, holder, several)
+  return holder == token or several ~= nil and end_of(token) ~= false
+end
+
+-- Whether modes can wait for each other: exclusive and shared can, a number of slots with nothing but itself. Else those
+-- who use the lock do not agree what it is.
+local function can_mix(mode, other) return mode == other or not (tonumber(mode) or tonumber(other)) end
+
+-- Whether one may enter beside those who hold: `count` of them in the mode `several`, or nobody (nil).
+local function may_enter(mode, several, count)
+  return not several or mode ~= 'x' and mode == several and (mode == 's' or count < tonumber(mode))
+end
+
+-- A lease that ends with its holder: `ms` from now at least. The other holders' and the end of the lock stay behind it.
+local function prolong(token, ms)
+  redis.call('ZADD', holders, integer(math.max(end_of(token) or 0, math.ceil(now() / 1000) + ms)), token)
+  keep(holders, ms + QUEUE_MS)
+  extend(ms)
+end
+
+-- Makes token one of several holders for ms. several: nil where nobody holds. The first write of a free lock is one that a
+-- full server refuses; beside others it is the caller's.
+local function add_holder(token, ms, mode, several)
+  if several then
+    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', integer(now_ms()))) do
+      redis.call('ZREM', holders, gone)
+      redis.call('HDEL', info, gone)
+    end
+  else
+    write_lock('rlock:holders:' .. mode, ms)
+    redis.call('DEL', holders)
+  end
+  prolong(token, ms)
+end
+
+-- The lock ends with the last of its holders. A write in any case: it tells those who watch the key.
+local function end_with(last)
+  if redis.call('PTTL', lock) >= 0 then redis.call('PEXPIRE', lock, integer(tonumber(last) - now_ms())) end
+end
+
+-- Lets the place of one of several holders be held for ms by nobody, as hold_lock does with the lock of one.
+local function hold_place(token, ms)
+  redis.call('ZREM', holders, token)
+  prolong('hold:' .. token, ms)
+  end_with(redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES')[2])
+  return 'hold:' .. token
+end
+
+-- Takes a token from several holders. Returns the mode and the number of those who are left; nil: nobody, the lock is free.
+local function remove_holder(token, several)
+  redis.call('ZREM', holders, token)
+  local last = redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES')[2]
+  if not last or tonumber(last) <= now_ms() then
+    delete_lock()
+    redis.call('DEL', holders)
+    return
+  end
+  end_with(last)
+  return several, redis.call('ZCOUNT', holders, '(' .. integer(now_ms()), '+inf')
+end
+
+-- What those who wait for several have to know: when one of them, or all, may have ended, in milliseconds, and the record
+-- of that one. A slot is free when the first has ended; a shared lock when the last has, and more readers need not wait.
+local function next_end(several)
+  local found = several == 's' and redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES') or
+                redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return tonumber(found[2]) - now_ms(), not is_lost(info) and redis.call('HGET', info, found[1]) or ''
+end

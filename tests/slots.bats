@@ -1,0 +1,196 @@
+# rlock run --slots N: at most N at once, in the order in which they came.
+# shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# job NAME [OPTION...]: has one of two slots, writes "NAME in" to `log` when it runs, ends when there is end.NAME, and then
+# writes "NAME out". Its rlock is in $!.
+job() {
+  local name=$1
+  shift
+  rlock run --slots 2 "$@" "$key" -- \
+    sh -c 'echo "$1 in" >>log; until [ -e "end.$1" ]; do sleep 0.01; done; echo "$1 out" >>log' sh "$name" 3>&- &
+}
+runs() { grep -qx "$1 in" log; }
+all_run() {
+  local name
+  for name; do until_true 10 runs "$name" || return; done
+}
+end() {
+  local name
+  for name; do touch "end.$name"; done
+}
+holders() { redis zcard "rlock:h:{rlock:$key}"; }
+
+@test "so many run at once and no more, and those who wait come in their order" {
+  local name
+  job a
+  job b
+  all_run a b
+  for name in c d e; do job $name && until_true 10 waiting $((++n)); done
+  expect_error 75 "busy: all 2 slots of $key are held, one by" rlock run -n --slots 2 "$key" -- true
+  expect 75 rlock run -w 100ms --slots 2 "$key" -- true
+  expect 9 rlock run -n -E 9 --slots 2 "$key" -- true
+  end b
+  all_run c
+  waiting 2
+  end a
+  all_run d
+  waiting 1
+  end c
+  all_run e
+  end d e
+  until_true 10 is_free
+  [ "$(redis exists "rlock:h:{rlock:$key}" "rlock:q:{rlock:$key}")" = 0 ]
+}
+
+@test "behind a foreign holder, all slots are given at once" {
+  local name n=0
+  redis set "rlock:$key" theirs px 60000
+  for name in a b c; do job $name && until_true 10 waiting $((++n)); done
+  redis del "rlock:$key"
+  all_run a b
+  waiting 1
+  end a
+  all_run c
+  end b c
+}
+
+@test "another number, or another kind of lock, is an error that says which is in force; once the lock is free, any goes" {
+  job a
+  all_run a
+  expect_error 78 "$key is in use with --slots 2, which does not go together with --slots 3;" rlock run --slots 3 "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, which does not go together with --exclusive;" rlock run "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, which does not go together with --shared;" rlock run -n -s "$key" -- true
+  expect_error 78 'with --slots 2' rlock acquire "$key"
+  waiting 0
+  [ "$(holders)" = 1 ]
+  end a
+  until_true 10 is_free
+  expect 0 rlock run --slots 3 "$key" -- true
+  expect 0 rlock run -s "$key" -- true
+  expect 0 rlock run "$key" -- true
+  rlock acquire "$key"
+  expect_error 78 "$key is in use with --exclusive, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
+  rlock release --force "$key"
+  rlock acquire -s "$key"
+  expect_error 78 "$key is in use with --shared, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
+}
+
+@test "a slot whose holder was killed is free at once, or when its lease ends where the guard is dead too" {
+  job a -t 2s
+  local a=$!
+  job b
+  local b=$!
+  all_run a b
+  until_true 10 guard_of $a && until_true 10 guard_of $b
+  job c -t 2s
+  until_true 10 waiting 1
+  kill -KILL $b
+  all_run c
+  job d
+  until_true 10 waiting 1
+  kill -KILL "$(guard_of $a)" $a
+  until_true 5 runs d
+  [ "$(holders)" = 2 ]
+  end a c d
+}
+
+@test "a slot handed to a frozen waiter goes to the next one" {
+  job a
+  job b
+  all_run a b
+  job c
+  local c=$!
+  until_true 10 waiting 1
+  job d
+  until_true 10 waiting 2
+  kill -STOP $c
+  end a
+  until_true 4 runs d
+  kill -CONT $c
+  until_true 10 waiting 1
+  end d
+  all_run c
+  end b c
+}
+
+@test "a frozen holder: its lease ends alone, its command is dead by then, and the slot is the next one's" {
+  job a -t 2s
+  local a=$!
+  job b
+  all_run a b
+  until_true 10 guard_of $a
+  job c
+  until_true 10 waiting 1
+  kill -STOP $a
+  until_true 5 runs c
+  run -1 grep -x 'a out' log
+  kill -CONT $a
+  ended 79 $a
+  end b c
+}
+
+@test "acquire takes a slot, renew and release find it by its token" {
+  local one two
+  one=$(rlock acquire --slots 2 -t 5s "$key")
+  two=$(rlock acquire --slots 2 -t 5s "$key")
+  [ "$one" != "$two" ]
+  expect 75 rlock acquire -n --slots 2 "$key"
+  rlock renew -t 60s "$key" "$one"
+  rlock release "$key" "$two"
+  [ "$(holders)" = 1 ]
+  expect_error 79 'held by somebody else' rlock renew "$key" "$two"
+  expect 0 rlock acquire -n --slots 2 "$key"
+  rlock release "$key" "$one"
+}
+
+@test "status tells how many slots are held, and by whom" {
+  USER=ann rlock acquire --slots 3 "$key"
+  USER=ben rlock acquire --slots 3 "$key"
+  rlock status --json "$key" >json
+  jq -e '.held and .mode == "slots" and .slots == 3 and [.holders[].user] == ["ann", "ben"]' json
+  rlock status "$key" >table
+  grep -Eq "^$key +2 of 3 slots +ann@" table
+  [ "$(grep -Ec '^ +ben@' table)" = 1 ]
+  run --separate-stderr -0 rlock release --force "$key"
+  [[ $stderr =~ ann@.*ben@ ]]
+}
+
+@test "a nested run has the slot of the one around it" {
+  expect 0 rlock run --slots 1 "$key" -- rlock run -n --slots 1 "$key" -- true
+  expect_error 78 'around this run' rlock run --slots 2 "$key" -- rlock run "$key" -- true
+  expect_error 78 'around this run' rlock run "$key" -- rlock run --slots 2 "$key" -- true
+  is_free
+}
+
+@test "a restarted server: each holder takes its slot again, and there are no more of them" {
+  not_under_acl 'restarts the server'
+  own_server
+  job a -t 6s
+  local a=$!
+  job b -t 6s
+  local b=$!
+  all_run a b
+  until_true 10 guard_of $a && until_true 10 guard_of $b
+  sleep 1.1 # a fence is a time, and the server counts its uptime in seconds
+  kill_own_server
+  own_server
+  until_true 10 eval '[ "$(holders)" = 2 ]'
+  expect 75 rlock run -n --slots 2 "$key" -- true
+  end a b
+  ended 0 $a
+  ended 0 $b
+}
+
+@test "a bad number, and several independent servers, are errors" {
+  local number
+  for number in 0 -1 1.5 10001 many ''; do
+    expect_error 64 '--slots' rlock run --slots "$number" "$key" -- true
+  done
+  expect_error 64 '--slots cannot be counted by several independent servers' \
+    rlock run --slots 2 --server "$url,unix:///tmp/b.sock,unix:///tmp/c.sock" "$key" -- true
+  is_free
+}
