@@ -3,7 +3,7 @@
 load helper
 
 # What the README adds to acl.conf; the names of the locks are bare here.
-acl_more='~* &redisson_lock__channel:* +spublish'
+acl_more='~* &redisson_lock__channel:* +spublish +pubsub|shardnumsub'
 export RLOCK_PREFIX='' RLOCK_COMPAT=redisson
 
 setup_file() {
@@ -113,6 +113,38 @@ told() { [ "$(messages)" = "$1" ]; }
   told 0
   touch go
   until_true 10 told 1
+}
+
+# queue N: so many rlocks, one after the other, each for 40 ms.
+queue() {
+  local i token
+  token=$(rlock acquire "$key")
+  for ((i = 0; i < $1; ++i)); do background rlock run "$key" -- sleep 0.04; done
+  until_true 10 waiting "$1"
+  rlock release "$key" "$token"
+}
+
+@test "while somebody sleeps until it is told, a queue of rlocks leaves the lock free now and then, and says so" {
+  listener
+  local pid=$!
+  unset 'background_pids[0]'
+  queue 15
+  # Nobody comes, and they go on, all of them.
+  finish
+  # The last release is told as well.
+  until_true 10 is_free
+  [ "$(messages)" -ge 2 ]
+  kill "$pid"
+}
+
+@test "while nobody does, it does not" {
+  # One who hears everything counts for nothing.
+  redis-cli -s "$sock" psubscribe '*' >heard 3>&- &
+  until_true 10 grep -q psubscribe heard
+  queue 8
+  finish
+  told_all() { [ "$(grep -cx "$(channel)" heard)" = 1 ]; }
+  until_true 10 told_all
 }
 
 @test "a lock of Redisson's is busy, whoever asks, and stands" {
@@ -255,7 +287,7 @@ told() { [ "$(messages)" = "$1" ]; }
   local more
   example=$(sed -n 's/^    \(rlock run --compat .*[^ ]\)  *# .*/\1/p' "$BATS_TEST_DIRNAME/../README.md")
   more=$(sed -n 's/^| `--compat redisson` | `\(.*\)` |$/\1/p' "$BATS_TEST_DIRNAME/../README.md")
-  key=orders
+  key=orders more=${more//\\/}
   # shellcheck disable=SC2046 # words
   redis acl setuser narrow reset on nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${more/KEY/$key}
   redis acl log reset
@@ -336,4 +368,11 @@ says() { [[ $(sed -n "$2p" said) == $1 ]]; }
   until_true 10 test -e after
   finish
   exec 4>&-
+}
+
+# The short form of redisson.py, under load of other tests; tests/soak.sh runs it at length, and no wait is over 1 s.
+@test "Redisson itself: three services and three rlocks, 200 cycles, then kills on both sides: no overlap, no exception" {
+  needs_redisson
+  run -0 python3 -B "$BATS_TEST_DIRNAME/faults/redisson.py" "$client/client" --cycles 200 --kills 4 --max-wait 10000
+  echo "$output"
 }

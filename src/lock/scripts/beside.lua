@@ -10,10 +10,12 @@
 --
 -- While a Cluster moves the slot there is no window. Nor is there one where several servers vote (release, ARGV[5]): they
 -- would be free at different times, which is of no use to a library that wants most of them.
+--
+-- Of each form of the lock's key, in its file: WINDOW_MS; SEEN_MS, which is AFTER since a holder was seen that is no rlock;
+-- and where it can be seen whether libraries wait, do_libraries_wait(): while none does there is no window, and while some do
+-- AFTER is SEEN_MS.
 
-local SEEN_MS = 2000           -- AFTER, since a holder was seen that is no rlock
 local UNSEEN_MS = 60000        -- AFTER, else: who waits since before any rlock met it has to be found out some time
-local WINDOW_MS = 300          -- libraries ask every 50 to 200 ms
 local BESIDE_MS = 3600000      -- for how long a sight is remembered
 
 -- SINCE, AFTER, the time in milliseconds, and for how many more the free lock is left to libraries; no SINCE where they are

@@ -37,6 +37,10 @@ end
 -- Nothing that is denied here may stop the release.
 local function tell_libraries() end
 
+-- See beside.lua. Libraries that wait cannot be seen, and ask every 50 to 200 ms.
+local SEEN_MS, WINDOW_MS = 2000, 300
+local function do_libraries_wait() end
+
 -- Whether a FOREIGN holder is Redisson's RLock.
 local function is_of_other_form()
   if redis.pcall('HLEN', lock) ~= 1 then return false end

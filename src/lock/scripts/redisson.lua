@@ -39,10 +39,11 @@ end
 
 local function delete_lock() redis.call('DEL', lock) end
 
+local channel = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}')
+
 -- Tells those who wait for the lock with Redisson to look: it is free, and no rlock was given it. Where channels belong to
 -- slots it listens there. What is denied here must not stop the release.
 local function tell_libraries()
-  local channel = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}')
   redis.pcall('PUBLISH', channel, '0')
   redis.pcall('SPUBLISH', channel, '0')
 end
@@ -57,6 +58,15 @@ local function hold_lock(token, ms)
   redis.call('HDEL', lock, own)
   tell_libraries()
   return nobody
+end
+
+-- See beside.lua. Who waits with Redisson is subscribed, and comes as soon as it is told. (In a Cluster, one without sharded
+-- channels is subscribed at the master of the channel's slot, which is ours.) nil: PUBSUB is denied.
+local SEEN_MS, WINDOW_MS = 200, 100
+local function do_libraries_wait()
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if reply.err then return nil end
+  return reply[2] > 0 or (redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] or 0) > 0
 end
 
 -- Whether a FOREIGN holder is a plain lock.

@@ -127,13 +127,14 @@ end
 local is_to_hand = first and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
 if is_to_hand and not moving and not several then
   local since, after, time, left = libraries()
+  local they_wait = is_ours_to_hand and do_libraries_wait()
   if not is_ours_to_hand then
     is_to_hand = mine or left == 0
-  elseif not since and string.sub(lock, 1, 6) ~= 'rlock:' or since and since > time + WINDOW_MS then
+  elseif not since and (they_wait or string.sub(lock, 1, 6) ~= 'rlock:') or since and since > time + WINDOW_MS then
     -- Not looked at before; or the clock has stepped back. Where all rlocks are by default, nobody else has a key by chance.
-    after = after or UNSEEN_MS
+    after = after or they_wait and SEEN_MS or UNSEEN_MS
     redis.call('SET', beside, integer(time + SEEN_MS - after) .. ' ' .. after, 'PX', BESIDE_MS)
-  elseif since and time >= since + after then
+  elseif since and they_wait ~= false and time >= since + (they_wait and SEEN_MS or after) then
     -- The first waiter watches the lock meanwhile, for libraries that come and go; it gets the lock if it cannot be told.
     -- The next ones look after the window, since the first may have died.
     for i, waiter in ipairs(redis.call('ZRANGE', queue, #dead, #dead + WATCHERS - 1)) do
