@@ -29,7 +29,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l with -x -d 'Hold thi
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s w -l wait -x -d 'Give up after D; without it, wait for ever'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s n -l nonblock -d 'Give up at once'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s E -l conflict-exit-code -x -d 'Exit status for busy, 0 to 255; 0 is silent'
-complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l hold -x -d 'Keep the lock for at least D from when it was acquired, however COMMAND ends; no process stays for that. For a cron job on several hosts: D is longer than their clocks differ'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l hold -x -d 'Keep the lock for at least D from when it was acquired, however COMMAND ends; no process stays for that; for a cron job on several hosts, whose clocks differ by less than D'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l once -x -d 'Exit 0 without running where a run of KEY ended with 0 within the last D'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire release' -l grace -x -d 'For D after the server started or was promoted, keep a free lock for its earlier holder, whom the server may have forgotten; give the largest ttl in use, best in /etc/rlock.conf; without it, do not'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l replicas -x -d 'Count the lock as acquired or renewed only when N replicas of the server have it, so that a failover to one of them keeps it; without it, none'

@@ -47,6 +47,8 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
     finish
     rlock run --show-command "$key" -- rlock status --json
     rlock run --slots 2 "$key" -- rlock status --json
+    rlock run --hold 1h "$key" -- sh -c 'kill -9 $$' || [ $? = 137 ]
+    rlock status --json "$key"
     redis set "rlock:$key" foreign >&2
     rlock status --json "$key"
   } >said
@@ -60,7 +62,7 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
 
 @test "each example of the man page does what it says" {
   local script
-  for script in backup report deploy; do
+  for script in backup report deploy nightly; do
     printf '#!/bin/sh\necho "$0" >>ran\n' >$script.sh
     chmod +x $script.sh
   done

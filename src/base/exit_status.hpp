@@ -32,7 +32,7 @@ struct ExitRow {
 /// The table that --help and the man page print; the only place where the meanings are written.
 inline constexpr std::array exit_table{
     ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it"},
-    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock"},
+    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do"},
     ExitRow{"1", "status --exit-code: KEY is free"},
     ExitRow{"64", "usage"},
     ExitRow{"69", "no server reached, or it cannot serve now; never mistaken for busy"},

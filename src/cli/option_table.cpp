@@ -98,7 +98,10 @@ constexpr VerbRow verbs[]{
      {{{"rlock run nightly-backup -- ./backup.sh", "Wait for the lock as long as it takes, then run."},
        {"rlock run -n -E 0 report -- ./report.sh", "Skip this run when another one is going on, and exit 0."},
        {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."},
-       {"rlock run --with database deploy -- ./deploy.sh", "Hold two locks, all or none."}}}},
+       {"rlock run --with database deploy -- ./deploy.sh", "Hold two locks, all or none."},
+       {"rlock run -n -E 0 --hold 1m nightly -- ./nightly.sh",
+        "In the crontab of several hosts: it runs once, though their clocks differ."},
+       {"rlock run --once 20h report -- ./report.sh", "Do nothing if it has succeeded within the last 20 hours."}}}},
     {acquire,
      "acquire",
      "KEY",
@@ -230,8 +233,8 @@ constexpr OptionRow options[]{
      .verbs = run,
      .group = Group::lock,
      .target = &Options::hold,
-     .help = "Keep the lock for at least D from when it was acquired, however COMMAND ends; no process stays for that. "
-             "For a cron job on several hosts: D is longer than their clocks differ",
+     .help = "Keep the lock for at least D from when it was acquired, however COMMAND ends; no process stays for that; "
+             "for a cron job on several hosts, whose clocks differ by less than D",
      .min = 1},
     {.name = "once",
      .kind = Kind::duration,

@@ -33,7 +33,7 @@ struct VerbRow {
   Words words;
   std::string_view help;
   int (*handler)(const commands::Options&);
-  std::array<Example, 4> examples;  ///< an empty command: none
+  std::array<Example, 6> examples;  ///< an empty command: none
 };
 
 enum class Kind { flag, text, duration, number, choice, file };

@@ -230,6 +230,8 @@ A held lock has
 exclusive, shared, or slots, then with
 .Li slots ,
 how many there are; so has each waiter.
+.Li last_run
+is null where no run is known.
 .It Cm status Fl \-json
 .Li version
 and
@@ -241,6 +243,12 @@ a list of such objects.
 .Li command
 under
 .Fl \-show\-command .
+.Li hold
+is true where its command has ended and
+.Fl \-hold
+keeps the lock until
+.Li ttl_ms
+is over.
 Of another library:
 .Li foreign
 (true) and
@@ -262,6 +270,18 @@ Of another version of
 and
 .Li waiting_ms
 alone.
+.It last_run
+.Li host , pid , user , started , ended
+(UTC, by the server's clock),
+.Li took_ms , exit_status
+(as
+.Nm
+exited with),
+.Li signal
+(where one ended it) and
+.Li command
+under
+.Fl \-show\-command .
 .El
 .Sh FILES
 Option names without dashes, a line each, at the top for every verb or in a section
