@@ -53,7 +53,7 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
     rlock status --json "$key"
   } >said
   jq -r '.. | objects | keys[]' acquired said | sort -u >fields
-  [ "$(wc -l <fields)" = 25 ]
+  [ "$(wc -l <fields)" = 27 ]
   sed -n '/^\.Sh JSON/,/^\.Sh FILES/p' "$root/man/rlock.1" | grep '^\.Li' >json
   while read -r field; do
     grep -qw "$field" json
