@@ -5,7 +5,7 @@ setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
 setup_names() {
-  lock=rlock:$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
+  lock=${namespace-rlock:}$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
   last="rlock:l:{rlock:$key}" beside="rlock:b:{rlock:$key}"
   holders="rlock:h:{rlock:$key}"
 }
@@ -935,4 +935,180 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   release c
   # One that is alone does, since its holder was there.
   acquire d
+}
+
+# Under a clock that stands, at $1 ms.
+clock_at() {
+  prelude="local real, redis = redis, {}
+    setmetatable(redis, {__index = real})
+    function redis.call(name, ...)
+      if name == 'TIME' then return {'$(($1 / 1000))', '$(($1 % 1000))000'} end
+      return real.call(name, ...)
+    end
+    "
+}
+# beside_is SINCE AFTER
+beside_is() {
+  [ "$(redis get "rlock:b:{rlock:$key}")" = "$*" ] || {
+    echo "beside: $(redis get "rlock:b:{rlock:$key}")" >&2
+    return 1
+  }
+}
+# Where a library was seen, and rlocks have had the lock for themselves since second 100.
+beside_library() {
+  clock_at 100000
+  acquire a
+  queued b
+  queued c
+  setup_names
+  redis set "$beside" '100000 2000' px 60000
+}
+
+@test "beside libraries: after two seconds a release leaves the lock free, and the first waiters are told to look" {
+  beside_library
+  clock_at 102000
+  is "$(release a)" 1 ''
+  is_free
+  beside_is 102300 2000
+  [ "$(redis pttl "$beside")" -le 60000 ]
+  until_true 10 heard b 'h 0'
+  until_true 10 heard c 'h 400'
+}
+
+@test "beside libraries: nobody takes the lock in that time, then the first of the queue does" {
+  beside_library
+  clock_at 102000
+  release a
+  clock_at 102299
+  is "$(acquire d)" 0 0 -1 1 0 '' 0
+  is "$(acquire d 30000 0)" 0 '[1-9]*' 2 1 0 '' 0
+  is "$(acquire b 30000 0)" 0 '[1-9]*' 0 1 0 '' 0
+  is "$(release d)" -1 ''
+  is_free
+  clock_at 102300
+  is "$(acquire b 30000 0)" 1 '[1-9]*'
+  # From here on it counts anew.
+  release b
+  claimed_by c
+  beside_is 102300 2000
+}
+
+@test "beside libraries: who comes in that time hands the lock over when it is past" {
+  beside_library
+  clock_at 102000
+  release a
+  clock_at 102300
+  is "$(acquire d)" 0 0 -1 '[0-9]*' 1 '1 s *' 0
+  claimed_by b
+}
+
+@test "beside libraries: where all who wait are dead, a newcomer has the lock at once" {
+  beside_library
+  clock_at 102000
+  release a
+  kill "${background_pids[@]}"
+  until_true 10 eval '! is_heard b && ! is_heard c'
+  is "$(acquire d)" 1 '[1-9]*'
+}
+
+@test "beside libraries: sooner, the lock goes to the first of the queue; an empty queue does not start the time anew" {
+  beside_library
+  clock_at 101999
+  release a
+  claimed_by b
+  release b
+  claimed_by c
+  release c
+  is_free
+  clock_at 105000
+  acquire d
+  queued e
+  release d
+  is_free
+}
+
+@test "beside libraries: a waiter that cannot be told has the lock; so has one of several servers' votes" {
+  beside_library
+  clock_at 102000
+  redis acl setuser silent on '>p' '+@all' -publish '~*' '&*'
+  as=(--user silent --pass p --no-auth-warning)
+  release a
+  as=()
+  claimed_by b
+  beside_is 100000 2000
+  script release b b 10000 '' '' 1
+  claimed_by c
+}
+
+@test "beside libraries: a clock that steps back leaves the lock free no longer, and counts anew" {
+  beside_library
+  clock_at 102000
+  release a
+  clock_at 50000
+  is "$(acquire b 30000 0)" 1 '[1-9]*'
+  release b
+  claimed_by c
+  beside_is 50000 2000
+}
+
+@test "a library is noted where an acquire meets it, once" {
+  clock_at 100000
+  setup_names
+  redis set "$lock" theirs px 60000
+  acquire a
+  beside_is 100000 2000
+  local before
+  before=$(redis info persistence | grep rdb_changes)
+  clock_at 103000
+  acquire a
+  [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
+  # It was only supposed before: the time goes on.
+  redis set "$beside" '90000 60000' px 60000
+  acquire a 30000 0
+  beside_is 90000 2000
+  redis del "$lock"
+  redis hset "$lock" field value
+  redis del "$beside"
+  acquire a
+  beside_is 103000 2000
+}
+
+@test "a key that rlock has for itself is never left free; one outside its namespace seldom, lest a library wait for ever" {
+  clock_at 100000
+  acquire a
+  queued b
+  release a
+  claimed_by b
+  [ "$(redis exists "$beside")" = 0 ]
+  namespace=
+  redis del "$queue" "$info"
+  acquire d
+  acquire e 30000 0 p
+  release d
+  setup_names
+  [ "$(redis get "$lock")" = e ]
+  # The first time after two seconds, later once in a minute.
+  beside_is 42000 60000
+  acquire f 30000 0 p
+  clock_at 102000
+  release e
+  [ "$(redis exists "$lock")" = 0 ]
+  beside_is 102300 60000
+}
+
+@test "the first of the queue leaves while a library holds: the next one is told, since only the first waits for it" {
+  setup_names
+  redis set "$lock" theirs
+  queued b
+  queued c
+  release b
+  until_true 10 heard c 'h 0'
+  # Not for an rlock's lock.
+  redis del "$lock" "$queue" "$info"
+  acquire a
+  queued d
+  queued e
+  release d
+  queued f
+  heard e 1
 }
