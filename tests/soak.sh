@@ -8,9 +8,9 @@
 # long, and a quarter of it again on a busy host; the rest has its own time.
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, 100 failovers of
-# Sentinels, plain, under --grace and under --replicas, the whole suite under the least ACL and under sanitizers, the
-# mutants, the fuzzer, the model.
+# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
+# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, the whole suite under the least ACL
+# and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -62,6 +62,10 @@ for topology in single sentinel cluster redlock; do
   step "several keys, $topology" python3 -B tests/faults/several_keys.py --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 24 --kills 2 --seed "$seed"
 done
+beside() { PATH=/usr/bin:$PATH python3 -B tests/faults/beside.py --seconds 60 --max-start 10 "$@"; }
+step 'rlocks beside libraries' beside --rlocks 5 --libraries 2 --max-gap 3
+step 'an rlock beside libraries' beside --rlocks 1 --libraries 5 --max-wait 1
+step 'rlocks beside libraries that hold for longer' beside --rlocks 4 --libraries 4 --hold 30 --max-gap 5
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2
