@@ -148,7 +148,7 @@ end
 
 if left > 0 then return {0, ticket, rank, left, 0, '', 0} end
 if kept > 0 then return {0, ticket, rank, kept, 1, '', kept} end
-if not record and not moving then
+if not record and not several and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
   local since, after, time = libraries()
   if after ~= SEEN_MS or redis.call('PTTL', beside) < BESIDE_MS / 2 then
