@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C++ source with every script of DIRECTORY behind common.lua, holders.lua and queue.lua, acquire and
-# release behind beside.lua too, and its SHA-1, under which the server caches it: a set for each form of the lock's key, whose file comes
-# first. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory of
+# release behind beside.lua too, with their short ways behind common.lua, and its SHA-1, under which the server caches it: a
+# set for each form of the lock's key, whose file comes first. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory of
 # its name. Lines that are comments are left out: they are half of the text, which is in the binary for each form, and goes
 # to a server that does not know it. Run with cmake -P.
 file(READ ${DIRECTORY}/common.lua common)
@@ -17,10 +17,12 @@ foreach(form plain redisson)
   string(APPEND source "\nconst Scripts ${form}_scripts{\n")
   foreach(name acquire release renew reclaim raise check inspect)
     file(READ ${DIRECTORY}/${name}.lua body)
+    set(short "")
     if(name MATCHES "^(acquire|release)$")
       string(PREPEND body "${beside}\n")
+      file(READ ${DIRECTORY}/${name}_short.lua short)
     endif()
-    string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${key}\n${common}\n${holders}\n${queue}\n${body}")
+    string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${key}\n${common}\n${short}\n${holders}\n${queue}\n${body}")
     string(SHA1 sha1 "${text}")
     string(APPEND source "    .${name} = {R\"lua(${text})lua\", \"${sha1}\"},\n")
     file(WRITE ${out}/${name}.lua "${text}")

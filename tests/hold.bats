@@ -20,6 +20,7 @@ is_held_on() {
 }
 
 @test "--hold keeps the lock though the command has ended, and run returns without a process that stays" {
+  key=held-by-$$  # among all processes of the machine
   rlock run --hold 1h "$key" -- true
   nobody_stays
   is_held_on 3500000 3600000
@@ -163,7 +164,8 @@ is_held_on() {
   ended 79 "$rlock"
   is_free
   rm up
-  start_held --hold 1h -t 500ms
+  start_held --hold 1h -t 1s
+  until_true 10 guard_of "$rlock"
   kill -STOP "$rlock"
   until_true 10 is_free
   kill -CONT "$rlock"
@@ -190,6 +192,7 @@ is_held_on() {
 }
 
 @test "a server that was away when the command ended holds on when it is back, and knows how it ended" {
+  key=away-from-$$
   own_server
   start_held --hold 1h -t 1m
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"
