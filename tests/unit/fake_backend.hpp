@@ -33,7 +33,7 @@ class FakeBackend final : public Backend {
   }
   base::Result<Released> release(const Request&, Force, base::Wait) override {
     ++releases;
-    return Released{ReleaseOutcome::released};
+    return released.empty() ? Released{ReleaseOutcome::released} : take<base::Result<Released>>(released);
   }
   bool may_hold() const override { return may_hold_; }
   std::vector<pollfd> wait_fds() const override { return {{wake_.fd(), POLLIN, 0}}; }
@@ -69,6 +69,7 @@ class FakeBackend final : public Backend {
   std::deque<std::function<base::Result<Acquired>()>> acquired;
   std::deque<std::function<base::Result<Standing>()>> renewed;
   std::deque<std::function<base::Result<Standing>()>> checked;
+  std::deque<std::function<base::Result<Released>()>> released;  ///< none: it was
   std::vector<Queue> acquires;
   int renewals = 0;
   int checks = 0;

@@ -1,0 +1,229 @@
+// Several keys as one, each against a backend that answers as no server would on demand.
+#include "lock/several.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fake_backend.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::ErrorCode;
+using base::Instant;
+using Holder = Standing::Holder;
+using Outcome = Several::Outcome;
+
+constexpr base::Duration ttl = 600ms;
+
+base::Result<Acquired> grant() { return Grant{7, BootClock::now()}; }
+base::Result<Acquired> busy() { return Busy{.rank = 0, .look_at = BootClock::now() + 20ms}; }
+base::Result<Standing> ours() { return Standing{Holder::us, 7, BootClock::now()}; }
+base::Result<Standing> of_another() { return Standing{.holder = Holder::other}; }
+base::Result<Standing> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
+base::Result<Released> not_ours() { return Released{ReleaseOutcome::not_owner}; }
+base::Result<Released> no_answer() { return base::fail(ErrorCode::unreachable, "no answer"); }
+
+class SeveralTest : public testing::Test {
+ protected:
+  using Script = std::function<void(FakeBackend&)>;
+
+  /// script: what the backend of this key will answer; the second one, where there is a second.
+  void add(const std::string& key, const Script& script = {}, const Script& again = {}) {
+    scripts[key] = {script, again};
+    several.add({Names(key), {}, ttl, {}}, open(Names(key)));
+  }
+  std::unique_ptr<Backend> open(const Names& names) {
+    auto backend = std::make_unique<FakeBackend>();
+    backend->acquired = {grant};
+    backend->renewed = {ours};
+    auto& scripts_of_key = scripts[names.key];
+    const auto& script = scripts_of_key[std::min<std::size_t>(opened[names.key].size(), 1)];
+    if (script) script(*backend);
+    opened[names.key].push_back(backend.get());
+    return backend;
+  }
+  FakeBackend& at(const std::string& key, std::size_t n = 0) { return *opened[key].at(n); }
+
+  base::Result<Outcome> acquire(std::optional<base::Duration> wait = std::nullopt) {
+    return several.acquire(wait, plain);
+  }
+  base::Result<Standing> renew() {
+    return several.renew(several.request(), Watch::yes, {BootClock::now() + 1s, plain});
+  }
+  base::Result<Released> release() {
+    return several.release(several.request(), Force::no, {BootClock::now() + 1s, plain});
+  }
+
+  base::PlainPoller plain;
+  std::map<std::string, std::array<Script, 2>> scripts;
+  std::map<std::string, std::vector<FakeBackend*>> opened;
+  LeaseTerms terms = *LeaseTerms::make(ttl, std::nullopt, Renewing::yes);
+  Several several{terms, [this](const Names& names) { return open(names); }};
+};
+
+TEST_F(SeveralTest, KeysAreAcquiredInTheOrderOfTheirNames) {
+  add("c");
+  add("a");
+  add("b", [](auto& backend) { backend.acquired = {busy}; });
+  EXPECT_EQ(acquire(0ms), Outcome::busy);
+  EXPECT_EQ(several.busy_key(), "b");
+  EXPECT_EQ(at("a").acquires.size(), 1U);
+  EXPECT_EQ(at("a").releases, 1);
+  EXPECT_TRUE(at("c").acquires.empty());
+  EXPECT_EQ(at("c").releases, 0);
+}
+
+TEST_F(SeveralTest, AKeyIsRenewedWhileALaterOneIsWaitedFor) {
+  add("a");
+  add("b", [](auto& backend) { backend.acquired = {busy}; });
+  EXPECT_EQ(acquire(3 * ttl), Outcome::busy);
+  EXPECT_GE(at("a").renewals, 5);
+  EXPECT_EQ(at("a").releases, 1);
+}
+
+TEST_F(SeveralTest, OneThatIsLostWhileALaterOneIsWaitedForMakesAllBeginAgain) {
+  add("a", [](auto& backend) { backend.renewed = {of_another}; });
+  add("b", [](auto& backend) { backend.acquired = {busy}; });
+  EXPECT_EQ(acquire(), Outcome::held);
+  EXPECT_EQ(opened["a"].size(), 2U);
+  EXPECT_EQ(opened["b"].size(), 2U);
+}
+
+TEST_F(SeveralTest, WhatWasAcquiredBeforeAWaitIsRenewedBeforeTheCommandStarts) {
+  add("a");
+  add("b", [](auto& backend) { backend.acquired = {busy, busy, grant}; });
+  add("c");
+  EXPECT_EQ(acquire(), Outcome::held);
+  EXPECT_EQ(at("a").renewals, 1);
+  EXPECT_EQ(at("b").renewals, 0);
+  EXPECT_EQ(at("c").renewals, 0);
+}
+
+TEST_F(SeveralTest, TheLeaseIsTheEarliestOfAll) {
+  add("b");
+  add("a");
+  ASSERT_EQ(acquire(), Outcome::held);
+  const auto sent = BootClock::now();
+  at("a").renewed = {[=] { return Standing{Holder::us, 7, sent + 20ms}; }};
+  at("b").renewed = {[=] { return Standing{Holder::us, 7, sent + 10ms}; }};
+  const auto standing = renew();
+  ASSERT_TRUE(standing);
+  EXPECT_EQ(standing->counts_from, sent + 10ms);
+  EXPECT_EQ(several.lease().counts_from, sent + 10ms);
+}
+
+TEST_F(SeveralTest, OneThatDoesNotAnswerIsAskedAgainAloneAndTheLeaseDoesNotMoveUntilItDoes) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("b").renewed = {unanswered, unanswered, ours};
+  EXPECT_FALSE(renew());
+  EXPECT_EQ(several.concerned_key(), "b");
+  EXPECT_FALSE(renew());
+  EXPECT_TRUE(renew());
+  EXPECT_EQ(at("a").renewals, 1);
+  EXPECT_EQ(at("b").renewals, 3);
+  EXPECT_TRUE(renew());
+  EXPECT_EQ(at("a").renewals, 2);
+}
+
+TEST_F(SeveralTest, TheLossOfOneIsTheLossOfAll) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("b").renewed = {of_another};
+  const auto standing = renew();
+  ASSERT_TRUE(standing);
+  EXPECT_EQ(standing->holder, Holder::other);
+  EXPECT_EQ(several.concerned_key(), "b");
+}
+
+TEST_F(SeveralTest, AnotherFenceIsAnotherLease) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("b").renewed = {[] { return Standing{Holder::us, 8, BootClock::now()}; }};
+  EXPECT_EQ(renew()->holder, Holder::nobody);
+}
+
+TEST_F(SeveralTest, AReclaimCountsBeforeTheEndOfTheLeaseOfThatKeyAlone) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  const auto reclaimed = [] {
+    return Standing{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
+  };
+  at("b").renewed = {reclaimed};
+  EXPECT_EQ(renew()->holder, Holder::us);
+  plain.wait({}, BootClock::now() + ttl);
+  EXPECT_EQ(renew()->holder, Holder::nobody);
+}
+
+TEST_F(SeveralTest, AKeyThatACheckHasFoundFreeMayBeReclaimedByARenewal) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("a").checked = {ours};
+  at("b").checked = {[] { return Standing{}; }};
+  EXPECT_EQ(several.check(several.request(), {BootClock::now() + 1s, plain})->holder, Holder::nobody);
+  EXPECT_EQ(renew()->holder, Holder::us);
+}
+
+TEST_F(SeveralTest, ARepeatedReleaseAsksForThoseThatAreNotReleasedYet) {
+  add("a");
+  add("b");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("b").released = {no_answer, [] { return Released{ReleaseOutcome::released}; }};
+  EXPECT_FALSE(release());
+  EXPECT_EQ(several.concerned_key(), "b");
+  EXPECT_EQ(release()->outcome, ReleaseOutcome::released);
+  EXPECT_EQ(at("a").releases, 1);
+  EXPECT_EQ(at("b").releases, 2);
+}
+
+TEST_F(SeveralTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
+  add("a");
+  add("b");
+  add("c");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("a").released = {not_ours};
+  at("b").released = {no_answer};
+  const auto released = release();
+  ASSERT_TRUE(released);
+  EXPECT_EQ(released->outcome, ReleaseOutcome::not_owner);
+  EXPECT_FALSE(released->is_everywhere);
+  EXPECT_EQ(several.concerned_key(), "a");
+}
+
+TEST_F(SeveralTest, AKeyThatIsHeldAroundIsRenewedAndNotReleased) {
+  several.add_held({Names("z"), "theirs", ttl, {}}, open(Names("z")), Lease{"theirs", 7, BootClock::now()});
+  add("a", [](auto& backend) { backend.acquired = {busy}; });
+  EXPECT_EQ(acquire(2 * ttl), Outcome::busy);
+  EXPECT_GE(at("z").renewals, 3);
+  EXPECT_EQ(at("z").releases, 0);
+}
+
+TEST_F(SeveralTest, TheLossOfAKeyThatIsHeldAroundCannotBeMendedByBeginningAgain) {
+  scripts["z"] = {[](auto& backend) { backend.renewed = {of_another}; }};
+  several.add_held({Names("z"), "theirs", ttl, {}}, open(Names("z")), Lease{"theirs", 7, BootClock::now()});
+  add("a", [](auto& backend) { backend.acquired = {busy}; });
+  EXPECT_EQ(acquire(), Outcome::lost);
+  EXPECT_EQ(several.concerned_key(), "z");
+}
+
+TEST_F(SeveralTest, OneKeyPassesEverythingOn) {
+  add("a");
+  ASSERT_EQ(acquire(), Outcome::held);
+  at("a").renewed = {unanswered, ours};
+  EXPECT_EQ(renew().error().message, "no answer");
+  EXPECT_EQ(renew()->fence, 7U);
+  at("a").released = {not_ours};
+  EXPECT_EQ(release()->outcome, ReleaseOutcome::not_owner);
+}
+
+}  // namespace
+}  // namespace rlock::lock
