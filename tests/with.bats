@@ -138,6 +138,23 @@ holder() { redis get "rlock:$1"; }
   done
 }
 
+@test "the permit is the earliest of all deadlines: where one cannot be renewed, the command ends in time" {
+  not_under_acl 'the test takes rights away from the default user'
+  own_server
+  redis acl setuser boss on nopass '~*' '&*' +@all >/dev/null
+  boss() { redis --user boss --pass x --no-auth-warning "$@"; }
+  rlock run -t 2s --with "$b" "$a" -- sh -c 'touch started; exec sleep 60' 2>said 3>&- &
+  local pid=$! start=$SECONDS
+  until_true 10 test -e started
+  # From now on what concerns b is refused.
+  boss acl setuser default resetkeys "~*$a*" >/dev/null
+  ended 79 "$pid"
+  ((SECONDS - start < 6))
+  grep -q "lost $b: it could not be renewed in time" said
+  grep -q "could not release $b" said
+  [ "$(boss exists "rlock:$a")" = 0 ]
+}
+
 @test "TERM while one of them is waited for leaves nothing behind on any" {
   rlock acquire "$b" >token
   rlock run --with "$b" --with "$c" "$a" -- touch ran 3>&- &
