@@ -40,6 +40,7 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
 // A line for each key, where there are several. Those of a run around this one are not ours.
 void set_lists(std::span<const HeldKey> held) {
   if (held.size() == 1) {
+    if (std::getenv("RLOCK_KEYS") == nullptr) return;  // three walks over the environment take longer than this one
     for (const char* name : {"RLOCK_KEYS", "RLOCK_TOKENS", "RLOCK_FENCES"}) ::unsetenv(name);
     return;
   }
