@@ -60,7 +60,7 @@ step 'minorities of five servers' python3 -B tests/faults/minorities.py --second
 step 'majorities of five servers' python3 -B tests/faults/minorities.py --seconds $((seconds / 4)) --majority --seed "$seed"
 for topology in single sentinel cluster redlock; do
   step "several keys, $topology" python3 -B tests/faults/several_keys.py --topology "$topology" --seconds $((seconds / 8)) \
-    --contenders 24 --kills 2 --seed "$seed"
+    --contenders 24 --kills 2 --shared 0.2 --seed "$seed"
 done
 beside() { PATH=/usr/bin:$PATH python3 -B tests/faults/beside.py --seconds 60 --max-start 10 "$@"; }
 step 'rlocks beside libraries' beside --rlocks 5 --libraries 2 --max-gap 3

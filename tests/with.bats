@@ -69,7 +69,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "contenders for some of five keys, in random orders, some of them killed: none overlaps, none waits for ever" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --seconds 5 --kills 6
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --seconds 5 --kills 6 --shared 0.3
 }
 
 @test "keys that are held already are renewed while a later one is waited for, and fresh when the command starts" {
@@ -284,6 +284,17 @@ holder() { redis get "rlock:$1"; }
   [ "$(cat out)" = in ]
   grep -q "waiting for $b, which is held by a run around this one" said
   [ ! -e ran ]
+}
+
+@test "--shared goes for all keys: readers are in all of them together, a writer of one of them waits" {
+  rlock run -s --with "$b" "$a" -- sh -c 'touch first; until [ -e end ]; do sleep 0.01; done' 3>&- &
+  until_true 10 test -e first
+  expect 0 rlock run -n -s --with "$a" "$b" -- echo in
+  expect_error 75 "busy: $b is held" rlock run -n --with "$b" "$c" -- touch ran
+  is_free "$c"
+  touch end
+  ended 0 $!
+  are_free "$a" "$b" "$c"
 }
 
 @test "the same on a Cluster, where keys stand on several nodes" {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Contenders for several keys at once: each run names some of five keys, in a random order.
 
-    several_keys.py [--topology single] [--seconds 10] [--contenders 12] [--ttl 1000] [--kills 0] [--seed N] [--keep]
+    several_keys.py [--topology single] [--seconds 10] [--contenders 12] [--ttl 1000] [--kills 0] [--shared 0] [--seed N]
+                    [--keep]
 
---kills: how many rlocks a second are killed, a third of them with TERM. Wrong is what checker.py finds (two commands that
+--kills: how many rlocks a second are killed, a third of them with TERM. --shared: which part of the runs is shared. Wrong is what checker.py finds (two commands that
 share a key beside each other, a fence that does not grow), a command that was stopped (79), a run that was never served
 (-w is 60 s: a deadlock would last), and a key that is still held a ttl after the last of them ended.
 """
@@ -29,9 +30,13 @@ KEYS = ["north", "east", "south", "west", "centre"]
 
 
 class Contender(crowd.Contender):
+    shared = 0
+
     def words(self):
+        is_shared = self.chance.random() < self.shared
+        self.environment["WORKER_MODE"] = "s" if is_shared else "x"
         first, *others = self.chance.sample(KEYS, self.chance.choice([1, 2, 2, 3, 3, 4, 5]))
-        return [*self.options, *(f"--with={key}" for key in others), first]
+        return [*self.options, *(["-s"] if is_shared else []), *(f"--with={key}" for key in others), first]
 
 
 def kill_some(contenders, rate, over, seed):
@@ -52,6 +57,7 @@ def main():
     parser.add_argument("--contenders", type=int, default=12)
     parser.add_argument("--ttl", type=int, default=1000, help="ms")
     parser.add_argument("--kills", type=float, default=0, help="a second")
+    parser.add_argument("--shared", type=float, default=0)
     parser.add_argument("--seed", type=int, default=random.randrange(10000))
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
@@ -67,6 +73,7 @@ def main():
             time.sleep(2 + options.ttl / 1000)
         contenders = [Contender(f"c{number}", field.url, runs, None, words, lambda chance: chance.uniform(0, 20),
                                 options.seed) for number in range(options.contenders)]
+        Contender.shared = options.shared
         crowd.start(contenders)
         over = threading.Event()
         timer = threading.Timer(options.seconds, over.set)

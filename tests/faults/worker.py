@@ -12,6 +12,7 @@ knows when it was last alive. CLOCK_BOOTTIME throughout.
 From the environment: RLOCK_KEY, RLOCK_FENCE, RLOCK_TOKEN, as rlock sets them; where there are RLOCK_KEYS, it counts
 nowhere, and each key has lines and a beat file of its own, NAME.PID, NAME.PID.1 and so on;
     WORKER_COUNTER=NAME    of the counter; `none`: it counts nowhere
+    WORKER_MODE=s          of the lock: shared, as checker.py has it
     WORKER_EXIT=N          exit code
     WORKER_IGNORE_TERM=1   do not end at a TERM
     WORKER_DESCENDANT=1    have a daemon (double fork, setsid) beat in the same file as long
@@ -84,7 +85,7 @@ def descendant():
 beat()
 for each, key, fence in zip(ids, keys, fences):
     log(id=each, key=key, start=start, fence=fence, arrival=sys.argv[4] if len(sys.argv) > 4 else None,
-        pid=os.getpid(), token=environment.get("RLOCK_TOKEN"))
+        pid=os.getpid(), token=environment.get("RLOCK_TOKEN"), mode=environment.get("WORKER_MODE"))
 pipe = descendant() if environment.get("WORKER_DESCENDANT") == "1" else None
 count = None if counter_file is None else int(os.pread(counter_file, 32, 0) or b"0") + 1
 beat_until(start + hold_ns)
