@@ -9,8 +9,8 @@
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
 # with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
-# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, the whole suite under the least ACL
-# and under sanitizers, the mutants, the fuzzer, the model.
+# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, services with Redisson where there is a
+# JDK, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -73,6 +73,19 @@ step 'many processes, every core busy' python3 tests/faults/busy_host.py --proce
   --tries 100 --jobs 2 --seed "$seed"
 step 'a Cluster that moves slots and hands over' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --seed "$seed"
 step 'a Cluster whose masters die' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --befalls move,kill --seed "$seed"
+beside_redisson() {
+  local client why status
+  client=$(mktemp -d)
+  if why=$(bash tests/redisson/build.sh "$client"); then
+    python3 -B tests/faults/redisson.py "$client/client" --cycles 2000 --kills $((minutes * 2)) --seed "$seed"
+  else
+    echo "skipped: $why"
+  fi
+  status=$?
+  rm -rf "$client"
+  return "$status"
+}
+step 'services with Redisson' beside_redisson
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
