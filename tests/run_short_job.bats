@@ -132,8 +132,8 @@ wire_size() {
   cat calls
   read -r pid _ <calls
   script() { sha1sum <"$(dirname "$RLOCK")/scripts/$1.lua" | cut -d' ' -f1; }
-  keys=(6 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token"
-    "rlock:l:{rlock:$key}")
+  keys=(8 "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:f:{rlock:$key}" "rlock:t:{rlock:$key}:$token"
+    "rlock:l:{rlock:$key}" "rlock:b:{rlock:$key}" "rlock:h:{rlock:$key}")
   local acquire release took
   took=$(redis get "rlock:l:{rlock:$key}" | cut -d' ' -f8)
   acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann " '' x '')
