@@ -34,7 +34,7 @@ PYTHON
 
 # there FILE FILTER: `applies` where such a test exists.
 there() {
-  grep -E '^@test' "tests/$1" | sed -E 's/^@test ["'"'"'](.*)["'"'"'] \{$/\1/' | grep -Eq -- "$2" && echo applies || echo untested
+  grep -E '^@test' "tests/$1" | sed -E 's/^@test ["'"'"'](.*)["'"'"'] \{$/\1/' | grep -E -- "$2" >/dev/null && echo applies || echo untested
 }
 
 trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
