@@ -222,6 +222,24 @@ is_held_on() {
   [ ! -s said ]
 }
 
+@test "slots that are held on: so many starts in that time, and no more" {
+  rlock run --slots 2 --hold 1h "$key" -- true
+  rlock run --slots 2 --hold 2s "$key" -- true
+  expect 75 rlock run --slots 2 -n "$key" -- touch ran
+  [[ $output == *'whose command has ended (--hold)'* ]]
+  expect 0 rlock run --slots 2 -w 20s "$key" -- true
+  rlock release --force "$key"
+  is_free
+}
+
+@test "several keys are all held on, and --once looks at KEY" {
+  rlock run --with "$key-b" --hold 1h "$key" -- true
+  expect 75 rlock run -n "$key-b" -- touch ran
+  expect 0 rlock run --with "$key-c" --once 1h "$key" -- touch ran
+  [ ! -e ran ]
+  is_free "$key-c"
+}
+
 @test "a hold that is none is an error" {
   met=$(connections)
   wrong "--hold: '0' is too short" run --hold 0 "$key" -- true
