@@ -1112,3 +1112,226 @@ beside_library() {
   queued f
   heard e 1
 }
+
+# Several holders. in_mode MODE COMMAND...: with an acquire or a reclaim in this mode.
+in_mode() { local mode=$1 && "${@:2}"; }
+holders() { redis zrange "rlock:h:{rlock:$key}" 0 -1 | sort | paste -sd ' '; }
+# lapsed TOKEN...: the ends of their leases have come.
+lapsed() {
+  local token
+  for token; do redis zadd "rlock:h:{rlock:$key}" xx 1 "$token" >/dev/null; done
+}
+
+@test "acquire shared: beside others that are shared, each with a fence of its own; the key lives as long as the last of them" {
+  local fence_a fence_b
+  setup_names
+  fence_a=$(in_mode s acquire a 20000 | line 2)
+  [ "$(redis get "$lock")" = rlock:holders:s ]
+  fence_b=$(in_mode s acquire b 60000 | line 2)
+  [ "$fence_b" -gt "$fence_a" ]
+  [ "$(holders)" = 'a b' ]
+  is "$(redis hget "$info" a)" "2 s * * $fence_a s 7 host ann "
+  [ "$(redis pttl "$lock")" -gt 50000 ]
+  # Again: nothing but a longer lease.
+  is "$(in_mode s acquire a 90000)" 1 "$fence_a"
+  [ "$(redis pttl "$lock")" -gt 80000 ]
+  is "$(renew b 100)" 1 "$fence_b" "$(run_id)"
+  is "$(check b)" 1 "$fence_b" '2 s *' s
+  is "$(renew c)" 0 0
+  is "$(check c)" 0 0
+  is "$(release a)" 1 ''
+  [ "$(holders)" = b ]
+  [ "$(redis pttl "$lock")" -le 60000 ]
+  is "$(redis hkeys "$info")" b
+  is "$(release b)" 1 ''
+  [ "$(redis exists "$lock" "$holders" "$info")" = 0 ]
+}
+
+@test "acquire alone waits for all who share, and with it those who come behind" {
+  in_mode s acquire a 20000
+  in_mode s acquire b 60000
+  # The end of the last one is waited for.
+  is "$(acquire w 30000 0)" 0 '[1-9]*' 0 '[45][0-9][0-9][0-9][0-9]' 1 '2 s *' 0
+  # It is dead, and nobody has to wait for it.
+  is "$(in_mode s acquire c)" 1 '[1-9]*'
+  waiting 0
+  queued w
+  is "$(in_mode s acquire d)" 0 0 -1 '[0-9]*' 1 '2 s *' 0
+  is "$(in_mode s acquire d 30000 0)" 0 '[1-9]*' 1 '[0-9]*' 1 '2 s *' 0
+  # Who holds may ask again.
+  is "$(in_mode s acquire a)" 1 '[1-9]*'
+  [ "$(holders)" = 'a b c' ]
+}
+
+@test "release lets in all who may enter, in order, each with its message, up to one who may not" {
+  local token
+  acquire a
+  for token in b c; do mode=s queued $token; done
+  queued w
+  mode=s queued d
+  is "$(release a)" 1 ''
+  [ "$(holders)" = 'b c' ]
+  until_true 10 heard b g
+  until_true 10 heard c g
+  is "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" w d
+  setup_names
+  [ "$(redis pttl "$lock")" -le 1000 ]
+  redis pexpire "$lock" 100000
+  for token in b c; do is "$(in_mode s acquire $token)" 1 '[1-9]*'; done
+  is "$(release b)" 1 ''
+  heard w 1
+  is "$(release c)" 1 ''
+  claimed_by w
+  until_true 10 heard w g
+  run -1 heard d g
+  is "$(release w)" 1 ''
+  [ "$(holders)" = d ]
+}
+
+@test "a waiter that leaves the head of the queue lets in those behind it who may enter" {
+  in_mode s acquire a
+  queued w
+  mode=s queued b
+  mode=s queued c
+  release w
+  [ "$(holders)" = 'a b c' ]
+  until_true 10 heard b g
+  until_true 10 heard c g
+}
+
+@test "a lease that has ended frees its slot, and a key without living holders is free" {
+  setup_names
+  in_mode 2 acquire a
+  in_mode 2 acquire b
+  mode=2 queued c
+  is "$(in_mode 2 acquire d)" 0 0 -1 '[12]*' 1 '2 s * 2 7 host ann ' 0
+  lapsed a
+  is "$(renew a)" 0 0
+  is "$(release a)" 0 ''
+  [ "$(holders)" = 'a b' ]
+  # It was nobody's to hand over: who looks next does it.
+  is "$(in_mode 2 acquire d)" 0 0 -1 '[0-9]*' 1 '2 s *' 0
+  [ "$(holders)" = 'b c' ]
+  [ "$(redis hexists "$info" a)" = 0 ]
+  lapsed b c
+  is "$(check b)" -1 0
+  is "$(renew b)" -1 0
+  is "$(inspect | head -1)" free
+  is "$(acquire e)" 1 '[1-9]*'
+  [ "$(holder)" = e ]
+  is "$(release b)" 0 ''
+  # What was left there counts for nobody.
+  release e
+  is "$(in_mode 2 acquire f)" 1 '[1-9]*'
+  [ "$(holders)" = f ]
+}
+
+@test "acquire in a mode that cannot wait for the others says in which they are, and changes nothing" {
+  in_mode 2 acquire a
+  is "$(in_mode 3 acquire b 30000 0)" -2 2
+  is "$(acquire b 30000 0)" -2 2
+  is "$(in_mode s acquire b 30000 0)" -2 2
+  waiting 0
+  release a
+  acquire c
+  is "$(in_mode 2 acquire b 30000 0)" -2 x
+  release c
+  # One who waits counts, too; a library does not.
+  redis set "rlock:$key" theirs px 60000
+  mode=2 queued d
+  redis del "rlock:$key"
+  is "$(in_mode 3 acquire b)" -2 2
+  [ "$(holders)" = d ]
+}
+
+@test "a foreign holder is waited for in each mode, and the key of several is one to libraries" {
+  redis set "rlock:$key" theirs px 60000
+  is "$(in_mode s acquire a)" 0 0 -1 '[0-9]*' 0 '' 0
+  is "$(in_mode 2 acquire a)" 0 0 -1 '[0-9]*' 0 '' 0
+  redis del "rlock:$key"
+  in_mode s acquire a
+  [ -z "$(redis set "rlock:$key" theirs nx)" ]
+}
+
+@test "release with force releases all who share, and says whom" {
+  in_mode s acquire a
+  in_mode s acquire b
+  queued c
+  is "$(release '' 10000 1)" 1 '' '2 s *' '2 s *'
+  claimed_by c
+  is "$(renew a)" 0 0
+}
+
+@test "release with a hold keeps the slot for nobody" {
+  in_mode 2 acquire a
+  in_mode 2 acquire b
+  is "$(hold a 20000)" 1 ''
+  [ "$(holders)" = 'b hold:a' ]
+  is "$(in_mode 2 acquire c)" 0 0 -1 '[0-9]*' 1 '2 *' 0
+  is "$(renew a)" 0 1
+  release b
+  is "$(in_mode 2 acquire c)" 1 '[1-9]*'
+  setup_names
+  is "$(redis hget "$info" hold:a)" '2 h * 2 7 host ann '
+}
+
+@test "inspect lists all who share, and in which mode" {
+  in_mode 3 acquire a 20000
+  in_mode 3 acquire b 20000
+  is "$(inspect)" held '' '[0-9]*' '[1-9]*' 0 '' '' 3 '2 s *' '1[0-9]*' '2 s *' '[12][0-9]*'
+}
+
+@test "reclaim shared: each takes its place beside the others, in whatever order; slots only as far as there are" {
+  is "$(in_mode 2 reclaim b 2000)" 1 2000 "$(run_id)"
+  is "$(in_mode 2 reclaim a 1000)" 1 1000 "$(run_id)"
+  setup_names
+  [ "$(redis get "$fence")" = 2000 ]
+  [ "$(holders)" = 'a b' ]
+  is "$(in_mode 2 reclaim c 3000)" 0 0
+  is "$(in_mode s reclaim c 3000)" 0 0
+  is "$(reclaim c 3000)" 0 0
+  is "$(in_mode 2 reclaim a 1000)" 1 1000 "$(run_id)"
+  release a
+  # A fence was given since: somebody may have had that slot and left.
+  in_mode 2 acquire d
+  release d
+  is "$(in_mode 2 reclaim c 3000)" 0 0
+}
+
+@test "under a grace nobody enters beside those who came back" {
+  in_mode s reclaim a 1000
+  is "$(in_mode s acquire b 30000 '' s '7 host ann ' '3600000 0')" 0 0 -1 '[0-9]*' 1 '' '[0-9]*'
+  is "$(in_mode s reclaim c 2000)" 1 2000 "$(run_id)"
+}
+
+@test "a hand-off by an rlock that knows exclusive locks only is made one to a sharer" {
+  setup_names
+  mode=s queued a
+  redis set "$lock" a px 1000000
+  redis zrem "$queue" a
+  redis hset "$info" a "1 s 1 1 4711 "
+  is "$(in_mode s acquire a)" 1 4711
+  [ "$(redis get "$lock")" = rlock:holders:s ]
+  [ "$(holders)" = a ]
+  is "$(redis hget "$info" a)" '2 s * 4711 s 7 host ann '
+  is "$(in_mode s acquire b)" 1 '[1-9]*'
+}
+
+@test "out of memory: nobody enters beside others, but a sharer renews and releases, and the next enter" {
+  in_mode s acquire a 20000
+  in_mode s acquire c 20000
+  queued w
+  redis config set maxmemory 1
+  release w
+  run in_mode s acquire b
+  [[ $output == *OOM* ]]
+  [ "$(holders)" = 'a c' ]
+  redis config set maxmemory 0
+  queued v
+  redis config set maxmemory 1
+  is "$(renew a 60000)" 1 '[1-9]*' "$(run_id)"
+  is "$(release a)" 1 ''
+  is "$(release c)" 1 ''
+  claimed_by v
+  redis config set maxmemory 0
+}

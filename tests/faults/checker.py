@@ -9,7 +9,7 @@ to see it, when it ends. All times are CLOCK_BOOTTIME in ns.
 
     id=N        which run: one start of one command
     key=K       the lock; runs of different keys have nothing to do with each other ("-")
-    mode=x|s    exclusive (the default) or shared
+    mode=x|s|N  exclusive (the default), shared, or one of N slots
     start=T     the command was running at T
     end=T       the command was running at T, and ended by itself right after
     alive=T     the command was running at T; written about a command that was killed
@@ -28,8 +28,9 @@ A run with nothing but a start lasts --bound MS (0) and is counted in the summar
 
 Found, one line each:
     overlap   a run started while an earlier one that excludes it was alive
+    crowd     a run of one of N slots started while N others were alive
     fence     an exclusive run has a fence not above those of all runs started before it; a
-              shared run, not above those of the exclusive ones; a nested run, not that of the one around it
+              shared run or one of slots, not above those of the exclusive ones; a nested run, not that of the one around it
     lost      two runs of two tokens wrote the same value: one update was lost
     fifo      with --fifo: a run started after another that had arrived more than
               --fifo-slack MS (0) later
@@ -113,7 +114,7 @@ def together(a, b):
 
 
 def excludes(a, b):
-    return (a.mode == "x" or b.mode == "x") and not together(a, b)
+    return (a.mode == "x" or a.mode != b.mode) and not together(a, b)
 
 
 def overlaps(runs, bound_ns=0):
@@ -132,6 +133,20 @@ def overlaps(runs, bound_ns=0):
     return found
 
 
+def crowds(runs, bound_ns=0):
+    """(run that started while all slots were held, how many others held one)."""
+    found = []
+    for ordered in by_key(runs):
+        alive = []
+        for run in ordered:
+            alive = [each for each in alive if each.last(bound_ns) > run.start]
+            others = {each.token or each.id for each in alive if not together(each, run)}
+            if run.mode.isdigit() and len(others) >= int(run.mode):
+                found.append((run, len(others)))
+            alive.append(run)
+    return found
+
+
 def fence_regressions(runs):
     """(run with the higher fence, run started after it with one not higher; one under the same lock, with another)."""
     found = []
@@ -145,12 +160,13 @@ def fence_regressions(runs):
                 if outer.fence != run.fence:
                     found.append((outer, run))
                 continue
-            rivals = [highest["x"]] + ([highest["s"]] if run.mode == "x" else [])
+            kind = "x" if run.mode == "x" else "s"
+            rivals = [highest["x"]] + ([highest["s"]] if kind == "x" else [])
             rival = max((r for r in rivals if r), key=lambda r: r.fence, default=None)
             if rival and run.fence <= rival.fence:
                 found.append((rival, run))
-            if not highest[run.mode] or run.fence > highest[run.mode].fence:
-                highest[run.mode] = run
+            if not highest[kind] or run.fence > highest[kind].fence:
+                highest[kind] = run
     return found
 
 
@@ -187,12 +203,15 @@ def check(lines, beats=None, bound_ns=0, fifo=False, fifo_slack_ns=0):
     runs, violations = read_log(lines, beats)
     all_runs = list(runs.values())
     found = {"overlap": overlaps(all_runs, bound_ns),
+             "crowd": crowds(all_runs, bound_ns),
              "fence": fence_regressions(all_runs),
              "lost": lost_updates(all_runs),
              "fifo": fifo_breaches(all_runs, fifo_slack_ns) if fifo else []}
     for a, b, ns in found["overlap"]:
         violations.append(f"overlap: {b.id} started {ns / 1e6:.3f} ms before {a.id} "
                           f"was last alive (key {b.key})")
+    for run, others in found["crowd"]:
+        violations.append(f"crowd: {run.id} started beside {others} others in {run.mode} slots (key {run.key})")
     for a, b in found["fence"]:
         violations.append(f"fence: {b.id} has {b.fence}, but {a.id}, "
                           f"started before it, has {a.fence}")

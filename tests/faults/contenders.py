@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -61,6 +62,18 @@ def stop(contenders, meanwhile=lambda: None):
     meanwhile()
     for contender in contenders:
         contender.join()
+
+
+def kill_some(contenders, rate, over, seed):
+    """Kills so many rlocks a second, a third of them with TERM, until the event; returns how many."""
+    chance = random.Random(f"{seed}/kills")
+    killed = 0
+    while rate > 0 and not over.wait(chance.expovariate(rate)):
+        rlock = chance.choice(contenders).rlock
+        if rlock is not None and rlock.poll() is None:
+            rlock.send_signal(signal.SIGTERM if chance.random() < 1 / 3 else signal.SIGKILL)
+            killed += 1
+    return killed
 
 
 def judge(directory):

@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -37,17 +36,6 @@ class Contender(crowd.Contender):
         self.environment["WORKER_MODE"] = "s" if is_shared else "x"
         first, *others = self.chance.sample(KEYS, self.chance.choice([1, 2, 2, 3, 3, 4, 5]))
         return [*self.options, *(["-s"] if is_shared else []), *(f"--with={key}" for key in others), first]
-
-
-def kill_some(contenders, rate, over, seed):
-    chance = random.Random(f"{seed}/kills")
-    killed = 0
-    while rate > 0 and not over.wait(chance.expovariate(rate)):
-        rlock = chance.choice(contenders).rlock
-        if rlock is not None and rlock.poll() is None:
-            rlock.send_signal(signal.SIGTERM if chance.random() < 1 / 3 else signal.SIGKILL)
-            killed += 1
-    return killed
 
 
 def main():
@@ -78,7 +66,7 @@ def main():
         over = threading.Event()
         timer = threading.Timer(options.seconds, over.set)
         timer.start()
-        killed = kill_some(contenders, options.kills, over, options.seed)
+        killed = crowd.kill_some(contenders, options.kills, over, options.seed)
         over.wait()
         crowd.stop(contenders)
         time.sleep(options.ttl / 1000 + 0.2)

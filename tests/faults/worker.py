@@ -12,7 +12,7 @@ knows when it was last alive. CLOCK_BOOTTIME throughout.
 From the environment: RLOCK_KEY, RLOCK_FENCE, RLOCK_TOKEN, as rlock sets them; where there are RLOCK_KEYS, it counts
 nowhere, and each key has lines and a beat file of its own, NAME.PID, NAME.PID.1 and so on;
     WORKER_COUNTER=NAME    of the counter; `none`: it counts nowhere
-    WORKER_MODE=s          of the lock: shared, as checker.py has it
+    WORKER_MODE=x|s|N      how it holds the lock, as checker.py has it; where not alone it counts nowhere
     WORKER_EXIT=N          exit code
     WORKER_IGNORE_TERM=1   do not end at a TERM
     WORKER_DESCENDANT=1    have a daemon (double fork, setsid) beat in the same file as long
@@ -48,7 +48,8 @@ fences = environment.get("RLOCK_FENCES", environment.get("RLOCK_FENCE", "")).spl
 ids = [run_id] + [f"{run_id}.{number}" for number in range(1, len(keys))]
 for other in ids[1:]:
     os.link(f"{directory}/beats/{run_id}", f"{directory}/beats/{other}")
-counter = environment.get("WORKER_COUNTER", "counter") if len(keys) == 1 else "none"
+is_alone = len(keys) == 1 and environment.get("WORKER_MODE", "x") == "x"
+counter = environment.get("WORKER_COUNTER", "counter") if is_alone else "none"
 counter_file = None if counter == "none" else os.open(f"{directory}/{counter}", os.O_RDWR | os.O_CREAT, 0o600)
 
 

@@ -27,7 +27,7 @@ planted() {
 		id=c key=other start=100 end=900 fence=1 arrival=0 wrote=1
 	END
     run -0 checker --fifo "$log"
-    [ "$output" = "runs=3 ended=3 killed=0 unknown=0 overlap=0 fence=0 lost=0 fifo=0 broken=0" ]
+    [ "$output" = "runs=3 ended=3 killed=0 unknown=0 overlap=0 crowd=0 fence=0 lost=0 fifo=0 broken=0" ]
 }
 
 @test "a planted overlap is found, whatever the order of the lines" {

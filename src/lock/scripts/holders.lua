@@ -48,11 +48,12 @@ local function may_enter(mode, several, count)
   return not several or mode ~= 'x' and mode == several and (mode == 's' or count < tonumber(mode))
 end
 
--- A lease that ends with its holder: `ms` from now at least. The other holders' and the end of the lock stay behind it.
+-- Lets the lease of one of several holders, and the lock, last for ms from now at least. The first write is one that a full
+-- server accepts.
 local function prolong(token, ms)
+  extend(ms)
   redis.call('ZADD', holders, integer(math.max(end_of(token) or 0, math.ceil(now() / 1000) + ms)), token)
   keep(holders, ms + QUEUE_MS)
-  extend(ms)
 end
 
 -- Makes token one of several holders for ms. several: nil where nobody holds. The first write of a free lock is one that a
