@@ -43,6 +43,12 @@ holder() { redis get "rlock:$1"; }
   [ "$output" = "none none none" ]
 }
 
+@test "all keys are released side by side" {
+  rlock run --with "$b" --with "$c" "$a" -- true
+  strace -qq -o calls -e trace=sendto,recvfrom -e signal=none rlock run --with "$b" --with "$c" "$a" -- true
+  [ "$(tail -n 6 calls | cut -d'(' -f1 | paste -sd ' ')" = "sendto sendto sendto recvfrom recvfrom recvfrom" ]
+}
+
 @test "a key that is named twice, is empty or cannot be a lock is refused, and nothing is acquired" {
   expect_error 64 "--with: KEY $b is given twice" rlock run --with "$b" --with "$b" "$a" -- touch ran
   expect_error 64 "--with: KEY $a is given twice" rlock run --with "$a" "$a" -- touch ran
@@ -104,6 +110,38 @@ holder() { redis get "rlock:$1"; }
   ended 0 "$pid"
   [ -e ran ]
   are_free "$a" "$b"
+}
+
+@test "frozen while it waits, until its leases have ended: it begins again" {
+  rlock acquire -t 60s "$b" >token
+  rlock run -t 400ms --with "$b" "$a" -- touch ran 2>said 3>&- &
+  local pid=$!
+  until_true 10 waiting 1 "$b"
+  kill -STOP "$pid"
+  until_true 10 is_free "$a"
+  rlock acquire -t 60s "$a" >other
+  kill -CONT "$pid"
+  until_true 10 grep -q "lost $a while waiting for $b; beginning again" said
+  rlock release "$b" "$(cat token)"
+  until_true 10 waiting 1 "$a"
+  [ ! -e ran ]
+  rlock release "$a" "$(cat other)"
+  ended 0 "$pid"
+  [ -e ran ]
+}
+
+@test "a server that restarts and forgets all gives each key back" {
+  own_server
+  background rlock run -t 6s --with "$c" "$a" -- sh -c 'touch started; until [ -e end ]; do sleep 0.01; done; redis-cli -s "$sock" exists "rlock:$a" "rlock:$c" >held'
+  until_true 10 test -e started
+  until_true 10 guard_of $!
+  until_true 10 eval '[ "$(redis client list | grep -c "flags=[^ ]*t")" -ge 2 ]'
+  kill_own_server
+  own_server
+  until_true 10 are_held "$a" "$c"
+  touch end
+  finish
+  [ "$(cat held)" = 2 ]
 }
 
 @test "one that was taken away unseen is found before the command starts" {

@@ -33,6 +33,7 @@ class Contender(crowd.Contender):
 
     def words(self):
         is_shared = self.chance.random() < self.shared
+        self.environment["WORKER_COUNTER"] = "none"  # one would not be enough
         self.environment["WORKER_MODE"] = "s" if is_shared else "x"
         first, *others = self.chance.sample(KEYS, self.chance.choice([1, 2, 2, 3, 3, 4, 5]))
         return [*self.options, *(["-s"] if is_shared else []), *(f"--with={key}" for key in others), first]
