@@ -1,6 +1,7 @@
 # --compat redisson: the lock is an RLock of Redisson. First the hash, the count and the channel, with what Redisson sends
 # done by hand; then Redisson itself, where there is a JDK and Maven has or gets it.
 load helper
+load topologies
 
 # What the README adds to acl.conf; the names of the locks are bare here.
 acl_more='~* &redisson_lock__channel:* +spublish +pubsub|shardnumsub'
@@ -14,7 +15,10 @@ setup_file() {
   start_server server --port "$port" --bind 127.0.0.1
   no_redisson=$(bash "$BATS_TEST_DIRNAME/redisson/build.sh" "$client") || export no_redisson
 }
-teardown_file() { stop_servers; }
+teardown_file() {
+  stop_servers
+  [ ! -e "$BATS_FILE_TMPDIR/field_pid" ] || stop_field
+}
 
 is_held() { [ "$(redis exists "$key")" = 1 ]; }
 is_free() { [ "$(redis exists "$key")" = 0 ]; }
@@ -90,6 +94,13 @@ told() { [ "$(messages)" = "$1" ]; }
   [ "$(their_lock)" -le 2000 ]
   expect_error 75 "busy: $key is held" rlock run -n "$key" -- true
   until_true 5 is_free
+}
+
+@test "who listens to the sharded channel is told too" {
+  redis ssubscribe "$(channel)" >heard 3>&- &
+  until_true 10 grep -q ssubscribe heard
+  rlock run "$key" -- true
+  until_true 10 told 1
 }
 
 @test "a name with a brace in it stands bare in the channel's" {
@@ -328,6 +339,7 @@ service() {
   until_true 30 says ready 1
 }
 order() { echo "$1" >&4; }
+# shellcheck disable=SC2053 # a pattern
 says() { [[ $(sed -n "$2p" said) == $1 ]]; }
 
 @test "Redisson itself: each excludes the other, and wakes it, after a kill too" {
@@ -370,9 +382,40 @@ says() { [[ $(sed -n "$2p" said) == $1 ]]; }
   exec 4>&-
 }
 
+@test "Redisson itself, in a Cluster: each excludes the other, and wakes it" {
+  needs_redisson
+  not_under_acl 'servers of its own'
+  local token
+  start_field cluster
+  export RLOCK_SERVER=$url
+  tcp_url=${url%%,*} service
+  order lock
+  until_true 20 says 'locked *' 2
+  expect_error 75 "busy: $key" rlock run -n "$key" -- true
+  background rlock run "$key" -- touch ran
+  queued() { [ "$(rlock status --json "$key" | jq .waiting)" = 1 ]; }
+  until_true 10 queued
+  order unlock
+  until_true 3 test -e ran
+  finish
+  token=$(rlock acquire -t 60s "$key")
+  order lock
+  listens_somewhere() {
+    local port
+    for port in $(grep -o '[0-9]*$' <<<"${url//,/$'\n'}"); do
+      [ "$(redis-cli -p "$port" pubsub shardnumsub "$(channel)" | tail -n 1)" = 0 ] || return 0
+    done
+    return 1
+  }
+  until_true 10 listens_somewhere
+  rlock release "$key" "$token"
+  until_true 10 says 'locked *' 4
+  exec 4>&-
+}
+
 # The short form of redisson.py, under load of other tests; tests/soak.sh runs it at length, and no wait is over 1 s.
 @test "Redisson itself: three services and three rlocks, 200 cycles, then kills on both sides: no overlap, no exception" {
   needs_redisson
-  run -0 python3 -B "$BATS_TEST_DIRNAME/faults/redisson.py" "$client/client" --cycles 200 --kills 4 --max-wait 10000
+  run -0 python3 -B "$BATS_TEST_DIRNAME/faults/redisson.py" "$client/client" --cycles 200 --kills 4 --max-wait 30000
   echo "$output"
 }

@@ -12,7 +12,8 @@ int renew(const Options& options) {
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat), options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
+                                    options.connect_timeout, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,

@@ -42,8 +42,9 @@ class Contender(threading.Thread):
         while not self.stopping.is_set():
             command = [f"{HERE}/worker.py", self.directory, str(self.hold(self.chance)), self.name,
                        str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))]
-            self.rlock = subprocess.Popen([os.environ["RLOCK"], "run", *self.words(), "--", *command], env=self.environment,
-                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.rlock = subprocess.Popen(
+                [os.environ["RLOCK"], "run", *self.words(), "--", *command], env=self.environment, text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             said = self.rlock.communicate(timeout=600)[1]
             self.ends.append((self.rlock.returncode, said.strip()))
             if self.rlock.returncode == UNAVAILABLE:

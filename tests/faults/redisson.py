@@ -5,7 +5,7 @@
 
 CLIENT is what tests/redisson/build.sh has made. So many contenders on each side work for a few milliseconds under the lock,
 one run after the other, until there were --cycles runs: no two may overlap, no update may be lost, no rlock may fail, no
-service may see an exception, nobody may wait longer than --max-wait ms, and each side has a twentieth of the runs at least.
+service may see an exception, nobody may wait longer than --max-wait ms.
 
 Then --kills times somebody who is alive is killed with SIGKILL, an rlock or a service in turn, and the service is started
 again: no two may overlap, and after each kill somebody on each side gets the lock. Ends with a line of counts for each part,
@@ -109,8 +109,6 @@ def contend(options, directory):
     for side, waits in trial.waits.items():
         if waits[-1] > options.max_wait:
             wrong.append(f"{side}: waited {waits[-1]:.0f} ms")
-        if len(waits) < len(trial.runs) / 20:
-            wrong.append(f"{side}: only {len(waits)} of the runs")
     return wrong
 
 
