@@ -22,3 +22,7 @@ setup() { :; }
 @test "the fence of who holds a majority of votes is larger than those before it" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" quorum_fence no_raise
 }
+
+@test "what is left free to libraries is taken by no rlock past the queue, and comes back to it" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" fifo_beside window_open_to_newcomers window_endless
+}

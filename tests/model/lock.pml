@@ -51,6 +51,8 @@
 #define HEARTBEAT 1          /* TIMED: ticks from an answer to the next acquire of a waiter */
                         /* FAULTS: faults in one run at most; without it any number */
                         /* ONCE: no client comes again */
+                        /* WINDOWS: so often a release leaves the lock free for WINDOW ticks, in which nobody gets it */
+#define WINDOW 2
                         /* RESTARTS: so often the server forgets all; every client asks for a grace of GRACE ticks */
 #ifdef MUTANT_grace_too_short
 #define GRACE (TTL - MARGIN - 1)
@@ -97,6 +99,15 @@ byte lease;             /* ticks left of it; not counted for FOREIGN */
 byte queued[N];         /* ticket in the queue, 0: not in it */
 byte tomb[N];           /* OPEN, or what the first release of this token answered */
 bool subscribed[N];     /* as the server sees it */
+
+#ifdef WINDOWS
+byte windows;           /* so many there were */
+bool is_due;            /* the next release opens one */
+byte window;            /* ticks that are left of it */
+#define OPEN_WINDOW window
+#else
+#define OPEN_WINDOW 0
+#endif
 
 #ifdef RESTARTS
 byte boot;              /* which run of the server */
@@ -326,8 +337,17 @@ inline do_acquire(i, kind)
 			first = NOBODY;
 #endif
 			if
-			:: first == NOBODY || first == i -> grant(i, TTL); promised(i, TTL); got = YES
-			:: else -> hand_off(first)
+#ifndef MUTANT_window_open_to_newcomers
+			:: first != NOBODY && OPEN_WINDOW -> skip
+			:: else ->
+#else
+			:: else ->
+				if :: OPEN_WINDOW && first != i -> first = NOBODY :: else fi;
+#endif
+				if
+				:: first == NOBODY || first == i -> grant(i, TTL); promised(i, TTL); got = YES
+				:: else -> hand_off(first)
+				fi
 			fi
 		:: else
 		fi;
@@ -441,7 +461,20 @@ inline do_release(i)
 	:: holder == NOBODY && (mine || !YOUNG) ->
 #endif
 		first_waiter(NOBODY);
-		if :: first != NOBODY -> hand_off(first) :: else fi
+		if
+#ifdef WINDOWS
+		:: first != NOBODY && mine && is_due ->
+			printf("        server: the lock is left free for %d ticks\n", WINDOW);
+			window = WINDOW; is_due = false; windows++
+#ifdef TIMED
+			;timer[first] = WINDOW
+#endif
+		:: first != NOBODY && !(mine && is_due) && !(!mine && window) -> hand_off(first)
+#else
+		:: first != NOBODY -> hand_off(first)
+#endif
+		:: else
+		fi
 	:: else
 	fi
 #endif
@@ -472,7 +505,7 @@ inline execute(i, kind)
 	/* Whoever finds the lock free hands it on. A renewal, and an acquire of a released token, need not. */
 	:: (kind <= RETURN && got != TOMBSTONED) || kind == RELEASE ->
 		for (x : 0 .. N - 1) {
-			assert(!(holder == NOBODY && queued[x] && subscribed[x]))
+			assert(!(holder == NOBODY && !OPEN_WINDOW && queued[x] && subscribed[x]))
 		}
 	:: else
 	fi;
@@ -840,7 +873,7 @@ proctype clock()
 			used = used || (living(x) && queued[x] && subscribed[x] && !faulty[x])
 		}
 		if
-		:: used && holder == NOBODY -> idle++
+		:: used && holder == NOBODY && !OPEN_WINDOW -> idle++
 		:: else -> idle = 0
 		fi;
 #ifdef CHECK_SERVED
@@ -848,6 +881,11 @@ proctype clock()
 #endif
 #endif
 		printf("---- a tick\n");
+#ifdef WINDOWS
+#ifndef MUTANT_window_endless
+		if :: window -> window-- :: else fi;
+#endif
+#endif
 #ifdef RESTARTS
 		if :: young -> young-- :: else fi;
 #endif
@@ -919,6 +957,13 @@ proctype clock()
 	:: d_step { young && young <= SKEW ->
 		printf("        server: its grace ends early\n");
 		young = 0 }
+#endif
+
+#ifdef WINDOWS
+	/* Rlocks have handed the lock over among themselves for long enough. */
+	:: d_step { !is_due && windows < WINDOWS ->
+		printf("        server: libraries are due\n");
+		is_due = true }
 #endif
 
 #ifdef WITH_FOREIGN

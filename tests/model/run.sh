@@ -56,6 +56,9 @@ promise fifo_3        '3 clients, 1 fault'                       -DCHECK_FIFO "$
 promise overlap_timed '2 clients again and again, 2 faults'      -DCHECK_OVERLAP "$timed_two" -DFAULTS=2
 promise served        '2 clients again and again, 3 faults'      -DCHECK_SERVED "$timed_two" -DFAULTS=3
 promise served_3      '3 clients, 1 fault'                       -DCHECK_SERVED "$timed_three"
+promise served_beside '2 clients again and again, 2 windows, 1 fault' -DCHECK_SERVED "$timed_two" -DFAULTS=1 -DWINDOWS=2
+promise overlap_beside '2 clients, 2 windows, a foreign one, 1 fault' -DCHECK_OVERLAP "$queue" -DWINDOWS=2 -DFAULTS=1
+promise fifo_beside   '2 clients again and again, 1 window, 1 fault' -DCHECK_FIFO "$timed_two" -DFAULTS=1 -DWINDOWS=1
 promise quorum        '2 clients, 1 restart, 1 late request'     "$votes -DRESTARTS=1 -DSHORT=2"
 promise quorum_ttls   'the same with two ttls, 2 restarts'       "$votes -DRESTARTS=2"
 promise quorum_fence  '2 clients'                                -DCHECK_FENCE -DLATE=0 -DLONG=1
@@ -88,6 +91,8 @@ mutant claim_below_heartbeat     fifo_timed
 mutant release_keeps_quiet    served
 mutant claim_endless        served
 mutant no_heartbeat              served
+mutant window_open_to_newcomers fifo_beside
+mutant window_endless        served_beside
 mutant minority              quorum
 mutant young_votes           quorum
 mutant young_by_own_ttl      quorum_ttls
