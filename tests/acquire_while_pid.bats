@@ -113,7 +113,8 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 }
 
 @test "a lost lock: the script and what it has started get TERM, and it is told why" {
-  script 'trap "echo TERM >>got" TERM; bash -c "trap \"echo child >>got; exit\" TERM; while :; do sleep 0.02; done" & wait; wait'
+  # One that does not tell whose it is by its environment.
+  script 'unset RLOCK_TOKEN; trap "echo TERM >>got" TERM; bash -c "trap \"echo child >>got; exit\" TERM; while :; do sleep 0.02; done" & wait; wait'
   until_true 5 pgrep -P "$script"
   redis del "rlock:$key"
   ended 143 "$script" || ended 0 "$script"

@@ -135,3 +135,64 @@ foreign_waits() {
   [ "$(wc -l <cycles)" = 200 ]
   [ "$(uniq cycles | wc -l)" -ge 6 ]
 }
+
+signals() { redis lrange "lock-signal:$key" 0 -1; }
+heard() { tail -n 1 heard | grep -qxF "$1"; }
+
+@test "a lock:NAME that is released leaves one signal for a waiter of python-redis-lock, for a second" {
+  local token
+  for _ in 1 2; do
+    token=$(rlock acquire "lock:$key")
+    [ "$(signals)" = '' ] || [ "$(signals)" = 1 ]
+    rlock release "lock:$key" "$token"
+    [ "$(signals)" = 1 ]
+  done
+  [ "$(redis pttl "lock-signal:$key")" -le 1000 ]
+  redis del "lock-signal:$key"
+  rlock acquire "lock:$key"
+  rlock release --force "lock:$key"
+  [ "$(signals)" = 1 ]
+}
+
+@test "other data in the place of the signal stand as they are" {
+  redis set "lock-signal:$key" data
+  rlock run "lock:$key" -- true
+  [ "$(redis get "lock-signal:$key")" = data ]
+  [ "$(redis pttl "lock-signal:$key")" = -1 ]
+}
+
+@test "a lock that goes to the next rlock is told to no library" {
+  local token
+  token=$(rlock acquire "lock:$key")
+  background rlock run "lock:$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  until_true 10 eval '[ "$(redis zcard "rlock:q:{lock:$key}")" = 1 ]'
+  rlock release "lock:$key" "$token"
+  [ "$(redis exists "lock-signal:$key")" = 0 ]
+  touch go
+  finish
+  [ "$(signals)" = 1 ]
+}
+
+@test "the release of REGISTRY:KEY is told on the channel of Spring's registry" {
+  redis-cli -s "$sock" subscribe my:registry-channel >heard 3>&- &
+  until_true 10 grep -q subscribe heard
+  rlock run "my:registry:$key" -- true
+  until_true 5 heard "my:registry:$key"
+}
+
+@test "with the prefix of rlock's own nobody is told anything, and it costs nothing" {
+  own_server
+  RLOCK_PREFIX='rlock:' rlock run "lock:$key" -- true
+  redis info commandstats | sed 's/:.*//' >called
+  run -1 grep -x 'cmdstat_\(llen\|lpush\|publish\)' called
+}
+
+@test "who may not tell a library still releases, and the server logs nothing of it" {
+  not_under_acl 'has a user of its own'
+  # shellcheck disable=SC2046 # words
+  own_server --user plain on nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") '~lock:*'
+  export RLOCK_SERVER="unix://plain:@$sock"
+  rlock run "lock:$key" -- true
+  [ "$(redis exists "lock:$key" "lock-signal:$key")" = 0 ]
+  [ -z "$(redis acl log)" ]
+}

@@ -8,6 +8,8 @@
 local lock = KEYS[1]
 
 local MAX_TOKEN = 512          -- bytes; a longer value is not a token
+local SIGNAL_MS = 1000         -- as python-redis-lock has it
+local MAX_COLONS = 4
 local FOREIGN = {}             -- stands for a holder whose value is not a token
 
 -- The holder's token, FOREIGN, or false when the lock is free.
@@ -35,7 +37,26 @@ end
 
 -- The lock is free, and no rlock was given it: tells those who wait for it with a library that sleeps until it is told.
 -- Nothing that is denied here may stop the release.
-local function tell_libraries() end
+local function tell_libraries()
+  if string.sub(lock, 1, 6) == 'rlock:' then return end  -- the prefix that rlock has for itself
+  -- What is not allowed is not tried: the server would log it each time. Nor does a Cluster reach the list in another slot.
+  local function try(...)
+    return (not redis.acl_check_cmd or redis.acl_check_cmd(...)) and redis.pcall(...)
+  end
+  -- python-redis-lock: one waiter sleeps, perhaps for ever, until something stands in a list.
+  if string.sub(lock, 1, 5) == 'lock:' then
+    local signal = 'lock-signal:' .. string.sub(lock, 6)
+    if try('LLEN', signal) == 0 and try('LPUSH', signal, 1) == 1 then try('PEXPIRE', signal, SIGNAL_MS) end
+  end
+  -- Spring's RedisLockRegistry: all waiters of a registry sleep until the name of the lock comes, or a minute. The name is
+  -- REGISTRY:KEY, and either may have a colon in it.
+  local colon
+  for _ = 1, MAX_COLONS do
+    colon = string.find(lock, ':', (colon or 0) + 1, true)
+    if not colon then return end
+    try('PUBLISH', string.sub(lock, 1, colon - 1) .. '-channel', lock)
+  end
+end
 
 -- See beside.lua. Libraries that wait cannot be seen, and ask every 50 to 200 ms.
 local SEEN_MS, WINDOW_MS = 2000, 300

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Fetches other libraries' locks and makes DIR/LIBRARY of each, which takes try|hold NAME as client.py says. Where one is not to be had
+# DIR/LIBRARY.missing says why.
+#
+#   tests/libraries/build.sh DIR
+#
+# Each language by its own client of packages, side by side, in at most 60 s; what they have fetched before they keep in
+# their own places.
+set -euo pipefail
+here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
+mkdir -p "$1"
+cd "$1"
+# For the caches; a test has a home of its own.
+HOME=$(getent passwd "$EUID" | cut -d: -f6)
+export HOME
+
+# made LIBRARY COMMAND...
+made() {
+  printf '#!/bin/sh\nexec %s "$@"\n' "${*:2}" >"$1"
+  chmod +x "$1"
+}
+# missing WHY LIBRARY...
+missing() {
+  local why=$1 library
+  shift
+  for library; do echo "$why" >"$library.missing"; done
+}
+limited() { timeout -k 5 60 "$@"; }
+
+debian_python() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    "$python" -c 'import redis' 2>/dev/null || continue
+    made redis-py "$python" "$here/client.py" redis-py
+    return 0
+  done
+  missing 'there is no python3-redis' redis-py
+}
+
+pip_python() {
+  local python all=(python-redis-lock pottery)
+  for python in python3 /usr/bin/python3; do
+    "$python" -m pip --version >/dev/null 2>&1 && break
+    python=
+  done
+  [ -n "$python" ] || { missing 'there is no pip' "${all[@]}"; return; }
+  limited "$python" -m pip install -q --no-warn-script-location --target pip python-redis-lock==4.0.0 pottery==3.0.0 redis==4.6.0 >pip.log 2>&1 ||
+    { missing 'pip does not get it' "${all[@]}"; return; }
+  local library
+  for library in "${all[@]}"; do made "$library" env "PYTHONPATH=$PWD/pip" "$python" "$here/client.py" "$library"; done
+}
+
+node() {
+  local all=(redlock redis-semaphore)
+  command -v npm >/dev/null || { missing 'there is no npm' "${all[@]}"; return; }
+  mkdir -p node
+  limited npm install --prefix node --silent --no-audit --no-fund --prefer-offline redlock@4.2.0 redis-semaphore@5.6.2 ioredis@5.4.1 >npm.log 2>&1 ||
+    { missing 'npm does not get it' "${all[@]}"; return; }
+  local library
+  for library in "${all[@]}"; do made "$library" env "NODE_PATH=$PWD/node/node_modules" node "$here/client.js" "$library"; done
+}
+
+golang() {
+  local all=(redsync redislock) go
+  go=$(command -v go || ls /usr/local/go/bin/go 2>/dev/null) || { missing 'there is no Go' "${all[@]}"; return; }
+  mkdir -p go
+  cp "$here"/{go.mod,go.sum,client.go} go/
+  (cd go && limited "$go" build -o client .) >go.log 2>&1 || { missing 'Go does not get it' "${all[@]}"; return; }
+  local library
+  for library in "${all[@]}"; do made "$library" "$PWD/go/client" "$library"; done
+}
+
+rust() {
+  local cargo
+  cargo=$(command -v cargo || ls "$HOME/.cargo/bin/cargo" 2>/dev/null) || { missing 'there is no Cargo' rslock; return; }
+  cp -r "$here/rust" rust
+  (cd rust && limited "$cargo" build) >rust.log 2>&1 || { missing 'Cargo does not get and build it in time' rslock; return; }
+  made rslock "$PWD/rust/target/debug/client" rslock
+}
+
+java() {
+  local all=(shedlock spring spring-spin) library
+  { command -v javac && command -v mvn; } >/dev/null || { missing 'there is no JDK, or no Maven' "${all[@]}"; return; }
+  classpath() {
+    limited mvn -B -q "$@" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$PWD/classpath"
+  }
+  mkdir -p java
+  { classpath -o || classpath; } >mvn.log 2>&1 || { missing 'Maven does not get it' "${all[@]}"; return; }
+  javac -cp "$(cat classpath)" -d java "$here/Client.java" >javac.log 2>&1 || { missing "$(head -n 1 javac.log)" "${all[@]}"; return; }
+  # Spring warns of every version that is not its own.
+  for library in "${all[@]}"; do
+    made "$library" sh -c "'exec \"\$@\" 2>>$PWD/java.log'" sh java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$PWD/java:$(cat classpath)" Client "$library"
+  done
+}
+
+for language in debian_python pip_python node golang rust java; do "$language" & done
+wait
