@@ -135,8 +135,8 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   done
   redis echo over
   until_true 10 grep -q '"echo" "over"' wire
-  # Each line of a client: script and token. After its release, a token never comes again.
-  awk -F'"' '/ unix:[^ ]*\] "EVALSHA"/ { print $4, $18 }' wire >calls
+  # Each line of a client: script and token, which stands behind the keys. After its release, a token never comes again.
+  awk -F'"' '/ unix:[^ ]*\] "EVALSHA"/ { print $4, $(8 + 2 * $6) }' wire >calls
   awk -v release="$release" 'released[$2] { exit 1 } $1 == release { released[$2] = 1; n++ } END { if (n != 11) exit 1 }' calls
   renewed=$(awk '{ print $1 }' calls | sort | uniq -c | wc -l)
   [ "$renewed" = 3 ] # acquire, renew, release
