@@ -445,3 +445,31 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   kill -KILL "$script"
   until_true 5 holders 0
 }
+
+# waiting_somewhere N: so many stand in the queues of all servers together.
+waiting_somewhere() {
+  local name n=0
+  for name in one two three four; do n=$((n + $(at "$name" zcard "rlock:q:{rlock:$key}"))); done
+  [ "$n" = "$1" ]
+}
+
+@test "readers share, each with a majority; a writer waits for them, and the next readers for the writer" {
+  background rlock run -s "$key" -- sh -c 'touch up.1; until [ -e go ]; do sleep 0.01; done'
+  background rlock run -s "$key" -- sh -c 'touch up.2; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 test -e up.1
+  until_true 10 test -e up.2
+  rlock status --json "$key" >json
+  jq -e '.held and .mode == "shared" and (.holders | length) == 2 and .votes >= 3' json
+  kill_server five
+  expect 75 rlock run -n "$key" -- true
+  background rlock run "$key" -- sh -c 'echo writer >>order'
+  until_true 10 waiting_somewhere 1
+  background rlock run -s "$key" -- sh -c 'echo reader >>order'
+  until_true 10 waiting_somewhere 2
+  # Beyond the lease that they began with.
+  sleep 3.5
+  [ ! -e order ]
+  touch go
+  finish
+  [ "$(paste -sd ' ' order)" = 'writer reader' ]
+}

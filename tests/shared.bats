@@ -321,3 +321,7 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   expect_error 64 '--compat redisson' rlock run -s --compat redisson "$key" -- true
   is_free
 }
+
+@test "fifty readers and writers, some of them killed: nobody beside a writer, and everybody is served" {
+  python3 -B "$BATS_TEST_DIRNAME/faults/modes.py" --seconds 5 --kills 6
+}

@@ -194,3 +194,7 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
     rlock run --slots 2 --server "$url,unix:///tmp/b.sock,unix:///tmp/c.sock" "$key" -- true
   is_free
 }
+
+@test "fifty for four slots, some of them killed: never more than four at once, and everybody is served" {
+  python3 -B "$BATS_TEST_DIRNAME/faults/modes.py" --slots 4 --seconds 5 --kills 6
+}

@@ -66,6 +66,14 @@ beside() { PATH=/usr/bin:$PATH python3 -B tests/faults/beside.py --seconds 60 --
 step 'rlocks beside libraries' beside --rlocks 5 --libraries 2 --max-gap 3
 step 'an rlock beside libraries' beside --rlocks 1 --libraries 5 --max-wait 1
 step 'rlocks beside libraries that hold for longer' beside --rlocks 4 --libraries 4 --hold 30 --max-gap 5
+for topology in single cluster redlock; do
+  step "readers and writers, $topology" python3 -B tests/faults/modes.py --topology "$topology" --seconds $((seconds / 8)) \
+    --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
+done
+for topology in single cluster; do
+  step "slots, $topology" python3 -B tests/faults/modes.py --slots 5 --topology "$topology" --seconds $((seconds / 8)) \
+    --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
+done
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2
