@@ -150,10 +150,13 @@ is_held_on() {
 }
 
 @test "rlock killed, the guard replaced before: the same" {
+  local guard
+  has_another_guard() { guard_of "$rlock" >now && [ "$(cat now)" != "$guard" ]; }
   start_held --hold 1h
   until_true 10 guard_of "$rlock"
-  kill -KILL "$(guard_of "$rlock")"
-  until_true 10 guard_of "$rlock"
+  guard=$(guard_of "$rlock")
+  kill -KILL "$guard"
+  until_true 10 has_another_guard
   kill -KILL "$rlock"
   until_true 10 is_held_on 3000000 3600000
 }

@@ -465,10 +465,10 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   local before
   is "$(once a 5000)" 1 '[1-9]*'
   run_ended a 0
-  before=$(redis dbsize)
+  before=$(redis keys "rlock:*{rlock:$key}*" | sort)
   is "$(once b 60000)" 2 '[0-9]*' '1 0 = = *'
   is "$(once b 60000 0)" 2 '[0-9]*' '1 0 = = *'
-  [ "$(redis dbsize)" = "$before" ]
+  [ "$(redis keys "rlock:*{rlock:$key}*" | sort)" = "$before" ]
   is_free
   acquire c
   is "$(once b 60000 0)" 2 '[0-9]*' '1 0 = = *'
