@@ -55,3 +55,25 @@ excludes() {
 @test "ShedLock: NAME in the environment ENV is job-lock:ENV:NAME" { excludes shedlock job-lock:test:; }
 @test "Spring: RedisLockRegistry(REGISTRY).obtain(NAME) is REGISTRY:NAME" { excludes spring-spin registry:; }
 @test "Spring: who sleeps for a lock of a registry is woken when rlock releases" { excludes spring registry:; }
+
+# rlocks KEY: again and again, until there is a file stop; each turn is a line in the file ours.
+rlocks() {
+  until [ -e stop ]; do rlock run "$1" -- sh -c 'echo >>ours'; done
+}
+
+@test "each that asks again and again has its turn beside six rlocks that hand the lock over among themselves" {
+  local library had=() i
+  export RLOCK_PREFIX=
+  for i in 1 2 3 4 5 6; do background rlocks "$key"; done
+  until_true 20 test -s ours
+  for library in redis-py redsync redislock redlock rslock; do
+    [ ! -e "$clients/$library.missing" ] || continue
+    had+=("$library")
+    background "$clients/$library" hold "$key" </dev/null
+  done
+  ((${#had[@]} > 0)) || { touch stop; skip 'none of them is there'; }
+  for i in "${!had[@]}"; do ended 0 "${background_pids[6 + i]}"; done
+  touch stop
+  background_pids=("${background_pids[@]:0:6}")
+  finish
+}
