@@ -33,7 +33,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l hold -x -d 'Keep the
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l once -x -d 'Exit 0 without running where a run of KEY ended with 0 within the last D'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire release' -l grace -x -d 'For D after the server started or was promoted, keep a free lock for its earlier holder, whom the server may have forgotten; give the largest ttl in use, best in /etc/rlock.conf; without it, do not'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l replicas -x -d 'Count the lock as acquired or renewed only when N replicas of the server have it, so that a failover to one of them keeps it; without it, none'
-complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire' -l while-pid -x -d 'Go on renewing in the background while process PID lives, and release when it has ended, however it ends; if the lock is lost, stop PID and what it has started; write $$ for the shell itself'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire' -l while-pid -x -d 'Go on renewing in the background while process PID lives, and release when it has ended, however it ends; if the lock is lost, stop PID and what it has started since; write $$ for the shell itself'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l signal -x -d 'The signal that asks COMMAND, or PID, to end when the lock is lost'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -s k -l kill-after -x -d 'How long it then has before SIGKILL; without it 5s, at most a third of the ttl'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l on-lost -xa 'kill warn' -d 'Whether a lost lock ends COMMAND, or PID'

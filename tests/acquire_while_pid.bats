@@ -4,6 +4,13 @@ load helper
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
+# Keepers are found by the name of their lock, among all processes of the machine.
+setup() {
+  key="while-pid-$BASHPID"
+  export RLOCK_SERVER=$url
+  cd "$BATS_TEST_TMPDIR" || return 1
+  jobs_before=$(jobs -p)
+}
 
 # script BODY [OPTION...]: starts ./script, which acquires $key for itself with these options and then does BODY. Its pid in
 # $script; returns when it has the lock.
@@ -59,9 +66,9 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 
 @test "acquire returns at once; the keeper has nothing open of the caller's and does not hear what ends the caller's group" {
   sleep 1000 3>&- &
-  local token keeper
+  local other=$! token keeper
   exec 8>caller
-  token=$(rlock acquire --while-pid $! "$key" 2>&1 | cat)
+  token=$(rlock acquire --while-pid "$other" "$key" 2>&1 | cat)
   exec 8>&-
   [ "$(redis get "rlock:$key")" = "$token" ]
   keeper=$(part rlock-keeper)
@@ -77,7 +84,7 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
   kill -INT "$keeper"
   expect 75 rlock run -n "$key" -- true
   [ "$(part rlock-keeper)" = "$keeper" ]
-  kill -KILL %%
+  kill -KILL "$other"
   until_true 5 is_free
 }
 
@@ -121,6 +128,44 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
   until_true 5 none_left
   [ "$(sort got)" = $'TERM\nchild' ]
   grep -qx "rlock: lost $key: .*; stopping process $script" said
+}
+
+@test "a lost lock: what the script had started before goes on" {
+  cat >script <<-END
+	sleep 1000 &
+	echo \$! >older
+	sleep 0.1
+	eval "\$(rlock acquire --export --while-pid \$\$ '$key')"
+	sleep 1000 &
+	echo \$! >younger
+	touch has_it
+	wait
+	END
+  bash script 2>said 3>&- &
+  local script=$!
+  until_true 10 test -e has_it
+  redis del "rlock:$key"
+  ended 143 "$script"
+  until_true 5 none_left
+  is_gone "$(cat younger)"
+  ! is_gone "$(cat older)"
+  kill -KILL "$(cat older)"
+}
+
+@test "a lost lock: of a process that did not ask for the lock itself nothing else is stopped" {
+  bash -c 'sleep 1000 & echo $! >child; until [ -e go ]; do sleep 0.02; done; sleep 1000 & echo $! >younger; wait' 3>&- &
+  local other=$!
+  rlock acquire --while-pid "$other" "$key"
+  touch go
+  until_true 5 test -s younger
+  redis del "rlock:$key"
+  ended 143 "$other"
+  until_true 5 none_left
+  local pid
+  for pid in $(cat child younger); do
+    ! is_gone "$pid"
+    kill -KILL "$pid"
+  done
 }
 
 @test "a script that ignores the signal is killed, and what it left running too" {
@@ -288,6 +333,7 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native_id, flush=True)' >thread 3>&- &
   until_true 10 test -s thread
   wrong "--while-pid: $(cat thread) is not a process" acquire --while-pid "$(cat thread)" "$key"
+  wrong '--while-pid: process 1 cannot be stopped when the lock is lost' acquire --while-pid 1 "$key"
   printf 'while-pid = 1\n' >conf
   expect_error 78 while-pid rlock acquire --config conf "$key"
   wrong '--ttl 100ms leaves no room' acquire --while-pid $$ -t 100ms -k 90ms "$key"

@@ -420,6 +420,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "acquire --while-pid keeps a majority; a script that releases by itself is left alone, a killed one frees the lock" {
+  key=while-pid-$BASHPID
   cat >script <<-END
 	eval "\$(rlock acquire --export --while-pid \$\$ '$key')"
 	echo \$\$ >has_it

@@ -269,7 +269,7 @@ constexpr OptionRow options[]{
      .group = Group::lock,
      .target = &Options::while_pid,
      .help = "Go on renewing in the background while process PID lives, and release when it has ended, however it "
-             "ends; if the lock is lost, stop PID and what it has started; write $$ for the shell itself",
+             "ends; if the lock is lost, stop PID and what it has started since; write $$ for the shell itself",
      .sources = Sources::command_line,
      .min = 1,
      .max = 4'194'304},

@@ -1,5 +1,7 @@
 #include "commands/keep.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <memory>
 #include <utility>
@@ -31,6 +33,7 @@ class Keeping {
                 .stop_signal = options.stop_signal,
                 .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
                 .marker = lease.token,
+                .stops = options.while_pid == ::getppid() ? process::Stops::below_too : process::Stops::marked,
                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
                 .guard_title = "rlock-guard " + base::printable(options.key),
                 .words = [this](base::Permit::Loss loss) { return words(loss); },
@@ -87,6 +90,12 @@ Result<std::optional<Kept>> Kept::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
   auto opened = process::OtherProcess::open(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
+  // It does not get the signals that it does not handle, and when it ends everything does.
+  if (options.while_pid == 1 && options.on_lost == OnLost::kill) {
+    return base::fail(base::ErrorCode::usage,
+                      "--while-pid: process 1 cannot be stopped when the lock is lost; in a container start the script "
+                      "below an init, or add --on-lost warn");
+  }
   const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
   const auto terms =
       RLOCK_TRY(lock::LeaseTerms::make(options.ttl, options.kill_after, lock::Renewing::yes, min_kill_time));

@@ -67,10 +67,13 @@ class Ward {
     return told_ ? base::never : permit_.stop_at();
   }
 
+  // A stopped process keeps its children, so that they are found.
   void kill() {
+    const auto give_up = BootClock::now() + give_up_after;
+    charge_.process.signal(SIGSTOP);
+    list_below(give_up);
     charge_.process.signal(SIGKILL);
-    hunt_.add(charge_.process.process());
-    hunt_.kill_all(BootClock::now() + give_up_after);
+    hunt_.kill_all(give_up);
   }
 
  private:
@@ -89,13 +92,21 @@ class Ward {
     if (out) (void)!::write(out.get(), line.data(), line.size());
   }
 
+  void list_below(Instant until) {
+    if (charge_.stops == Stops::marked) return;
+    const std::array roots{charge_.process.process()};
+    look_below(roots, except_, until, [&](const Process& found) {
+      if (found.start >= charge_.since) hunt_.add(found);
+    });
+  }
+
   // First list them all, then signal, as the supervisor does. The lists take at most half of the grace.
   void ask_to_end(Instant now) {
     const auto until = now + (kill_at_ - now) / 2;
-    const auto add = [&](const Process& process) { hunt_.add(process); };
-    const std::array roots{charge_.process.process()};
-    look_below(roots, except_, until, add);
-    if (!charge_.marker.empty()) MarkedSearch(charge_.marker, charge_.since).round(until, add);
+    list_below(until);
+    if (!charge_.marker.empty()) {
+      MarkedSearch(charge_.marker, charge_.since).round(until, [&](const Process& found) { hunt_.add(found); });
+    }
     for (const int number : {charge_.stop_signal, SIGCONT}) {
       charge_.process.signal(number);
       signal_all(hunt_.known(), number, charge_.process.process().pid);

@@ -11,13 +11,18 @@
 
 namespace rlock::process {
 
+/// What goes with a process that has to be stopped: what has its marker, and perhaps what stands below it and started
+/// since. A process that the caller merely named may be the parent of half the machine.
+enum class Stops { marked, below_too };
+
 /// A process that is not our child, and that has a permit to run all the same.
 struct Charge {
   OtherProcess process;
   int stop_signal = SIGTERM;      ///< what asks it to end when its permit does
   AtEnd at_end = AtEnd::kill;     ///< nothing: it is told, and goes on
   std::string marker;             ///< the "NAME=value" in the environment of what it starts
-  unsigned long long since = 0;   ///< nothing that is marked started before this time
+  Stops stops = Stops::marked;
+  unsigned long long since = 0;   ///< a start time: what is older has nothing to do with the permit
   std::string guard_title;        ///< of the guard's command line
   /// The line that its standard error gets when the permit is over.
   std::function<std::string(base::Permit::Loss loss)> words;
@@ -26,7 +31,7 @@ struct Charge {
 };
 
 /// Watches over a process from the background, with a guard beside it, as supervise() does over a command: when the
-/// permit is revoked or reaches stop_at, the process and all that it has started get its stop signal, and SIGKILL
+/// permit is revoked or reaches stop_at, the process and what goes with it get its stop signal, and SIGKILL
 /// after the grace; if another holder may be running already, SIGKILL at once. If the keeper dies, the guard does the
 /// same at the permit's end, and releases the lock when the process has ended; if the keeper is frozen, the guard kills
 /// at the end of the permit.
