@@ -75,7 +75,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "contenders for some of five keys, in random orders, some of them killed: none overlaps, none waits for ever" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --seconds 5 --kills 6 --shared 0.3
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --seconds 4 --kills 6 --shared 0.3
 }
 
 @test "keys that are held already are renewed while a later one is waited for, and fresh when the command starts" {
@@ -336,9 +336,9 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "the same on a Cluster, where keys stand on several nodes" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology cluster --seconds 4 --contenders 8 --ttl 2000
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology cluster --seconds 3 --contenders 8 --ttl 2000
 }
 
 @test "the same on five servers of which a majority holds" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 4 --contenders 6
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 3 --contenders 6
 }

@@ -74,7 +74,7 @@ def main():
         wrong = [f"{key} is still held" for key in KEYS for server in field.servers_of("rlock:" + key)
                  if server.redis("EXISTS", "rlock:" + key)]
         by_id, violations, summary = crowd.judge(runs)
-        ends = {0, -signal.SIGKILL, 128 + signal.SIGTERM} if options.kills else {0}
+        ends = {0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM} if options.kills else {0}
         wrong += violations + [f"status {status}: {said}" for status, said in crowd.ends(contenders) if status not in ends]
         if killed == 0 and len({run.key for run in by_id.values()}) < len(KEYS):
             wrong.append("not every key was held")
