@@ -341,6 +341,18 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
   nobody_called
 }
 
+# In a namespace of its own, where it is the first process of a container, and of nothing else.
+@test "process 1, which nothing can stop, is refused, but for --on-lost warn" {
+  unshare --pid --fork --mount-proc true 2>/dev/null || skip 'needs a PID namespace'
+  in_container() { unshare --pid --fork --kill-child --mount-proc bash -c "$@"; }
+  met=$(connections)
+  run --separate-stderr -64 in_container 'rlock acquire --while-pid $$ "$1"; exit' bash "$key"
+  [[ $output = '' && $stderr = "rlock: --while-pid: process 1 cannot be stopped if the lock is lost; hold the lock with"* ]]
+  nobody_called
+  run -0 in_container 'rlock acquire --while-pid $$ --on-lost warn "$1" && redis-cli -s "$2" exists "rlock:$1"' bash "$key" "$sock"
+  [ "${lines[1]}" = 1 ]
+}
+
 @test "another user's process is refused" {
   { [ "$EUID" = 0 ] && command -v setpriv >/dev/null; } || skip 'needs root and setpriv'
   cp "$RLOCK" "$BATS_TEST_TMPDIR/rlock"

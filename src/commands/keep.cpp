@@ -88,6 +88,11 @@ class Keeping {
 
 Result<std::optional<Kept>> Kept::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
+  // Its kernel lets no process of the same namespace end it, and all others are below it.
+  if (options.while_pid == 1 && options.on_lost == OnLost::kill) {
+    return base::fail(base::ErrorCode::usage, "--while-pid: process 1 cannot be stopped if the lock is lost; hold the lock "
+                                              "with rlock run, or give --on-lost warn");
+  }
   auto opened = process::OtherProcess::open(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
   // It does not get the signals that it does not handle, and when it ends everything does.
