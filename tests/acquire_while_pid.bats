@@ -353,6 +353,18 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
   [ "${lines[1]}" = 1 ]
 }
 
+@test "a keeper that cannot begin, for want of descriptors: the lock is free, and no guard is left that stops the script" {
+  local most failed=0
+  for most in 5 6 7 8 9 10; do
+    run bash -c 'ulimit -n "$1"; rlock acquire --while-pid $$ "$2" >token; status=$?; sleep 0.1; exit "$status"' \
+      bash "$most" "$key"
+    [ "$status" = 0 ] || failed=$((failed + 1))
+    until_true 5 none_left
+    is_free
+  done
+  [ "$failed" -ge 2 ]
+}
+
 @test "another user's process is refused" {
   { [ "$EUID" = 0 ] && command -v setpriv >/dev/null; } || skip 'needs root and setpriv'
   cp "$RLOCK" "$BATS_TEST_TMPDIR/rlock"

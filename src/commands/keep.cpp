@@ -51,7 +51,9 @@ class Keeping {
     backend_ = open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout,
                             redis::Greet::together, local::OnDemand::fail);
     renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
-    return renewal_->start();
+    auto started = renewal_->start();
+    if (!started) keeper_->end();  // the guard would stop the process at the end of the lease
+    return started;
   }
 
   void run() {
