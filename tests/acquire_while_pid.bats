@@ -387,3 +387,37 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
   until_true 5 is_free
   until_true 5 none_left
 }
+
+@test "readers, slots and Redisson's locks are kept and released likewise" {
+  local kind compat=none
+  for kind in -s '--slots 1' -x; do
+    [ "$kind" != -x ] || compat=redisson
+    export RLOCK_COMPAT=$compat
+    cat >script <<-END
+	eval "\$(rlock acquire --export --while-pid \$\$ $kind -t 600ms '$key')" || exit
+	touch has_it
+	until [ -e early ]; do sleep 0.02; done
+	rlock release && touch released
+	until [ -e end ]; do sleep 0.02; done
+	exit 3
+	END
+    rm -f has_it early released end
+    bash script 2>>said 3>&- &
+    until_true 10 test -e has_it
+    sleep 1
+    # shellcheck disable=SC2086 # two words
+    expect 75 rlock run ${kind/#-s/-x} -n "$key" -- true
+    kill -KILL $!
+    until_true 5 is_free
+    until_true 5 none_left
+    rm -f has_it
+    bash script 2>>said 3>&- &
+    until_true 10 test -e has_it
+    touch early
+    until_true 5 test -e released
+    until_true 5 none_left
+    touch end
+    ended 3 $!
+  done
+  [ ! -s said ]
+}
