@@ -333,7 +333,6 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native_id, flush=True)' >thread 3>&- &
   until_true 10 test -s thread
   wrong "--while-pid: $(cat thread) is not a process" acquire --while-pid "$(cat thread)" "$key"
-  wrong '--while-pid: process 1 cannot be stopped when the lock is lost' acquire --while-pid 1 "$key"
   printf 'while-pid = 1\n' >conf
   expect_error 78 while-pid rlock acquire --config conf "$key"
   wrong '--ttl 100ms leaves no room' acquire --while-pid $$ -t 100ms -k 90ms "$key"

@@ -97,12 +97,6 @@ Result<std::optional<Kept>> Kept::open(const Options& options) {
   }
   auto opened = process::OtherProcess::open(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
-  // It does not get the signals that it does not handle, and when it ends everything does.
-  if (options.while_pid == 1 && options.on_lost == OnLost::kill) {
-    return base::fail(base::ErrorCode::usage,
-                      "--while-pid: process 1 cannot be stopped when the lock is lost; in a container start the script "
-                      "below an init, or add --on-lost warn");
-  }
   const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
   const auto terms =
       RLOCK_TRY(lock::LeaseTerms::make(options.ttl, options.kill_after, lock::Renewing::yes, min_kill_time));
