@@ -26,3 +26,7 @@ setup() { :; }
 @test "what is left free to libraries is taken by no rlock past the queue, and comes back to it" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" fifo_beside window_open_to_newcomers window_endless
 }
+
+@test "nobody enters beside a writer or past a waiter, and all who may enter do" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" slots one_slot_too_many reader_beside_a_writer leave_keeps_quiet
+}

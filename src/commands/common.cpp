@@ -89,8 +89,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   std::string message = "busy: " + key + " is held";
   if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
     const auto slots = met->holder->mode.slots;
-    message =
-        "busy: all " + std::to_string(slots) + " slots of " + key + " are held" + (slots > 1 ? ", one" : "");
+    message = "busy: all " + std::to_string(slots) + " slots of " + key + " are held" + (slots > 1 ? ", one" : "");
   } else if (met && met->holder && met->holder->mode.is_for_several()) {
     message += ", shared,";
   }

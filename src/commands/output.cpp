@@ -163,7 +163,11 @@ Row waiter_row(const lock::Inspection& lock, const lock::Inspection::Waiter& wai
 
 Row last_run_row(const lock::Inspection& lock, const lock::LastRun& run) {
   const auto how = run.signal != 0 ? "signal " + std::to_string(run.signal) : "exit " + std::to_string(run.exit_status);
-  return {"", "ran", base::printable(run.who.summary()), age_text(run.took.count()), "",
+  return {"",
+          "ran",
+          base::printable(run.who.summary()),
+          age_text(run.took.count()),
+          "",
           how + ", " + age_text(age_ms(lock, run.ended_us)) + " ago" +
               (run.who.command.empty() ? "" : "  " + base::printable(run.who.command))};
 }

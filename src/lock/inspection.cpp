@@ -15,8 +15,11 @@ Inspection merged(std::vector<Inspection> sights, std::size_t of) {
   };
   std::map<std::string, Votes> all;
   for (const auto& sight : sights) {
+    std::map<std::string, int> met;  // a shell may hold a shared lock twice
     for (const auto& holder : sight.holders) {
-      auto& votes = all[holder.record ? holder.record->mode.encode() + " " + holder.record->who.encode() : ""];
+      auto who = holder.record ? holder.record->mode.encode() + " " + holder.record->who.encode() : "";
+      who += " " + std::to_string(met[who]++);
+      auto& votes = all[who];
       if (votes.count++ == 0) {
         votes.first = &sight;
         votes.holder = holder;

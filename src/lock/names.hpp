@@ -17,7 +17,7 @@ struct Names {
   std::string queue;
   std::string info;
   std::string fence;
-  std::string last;  ///< the last run
+  std::string last;    ///< the last run
   std::string beside;  ///< libraries beside us
   std::string holders;
 

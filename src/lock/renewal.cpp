@@ -168,8 +168,8 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   const auto checked = holding_.check(request_, one_try(poller));
   looked_at_ = BootClock::now();
   // The server may have restarted: a renewal would reclaim the lock.
-  const bool may_be_reclaimed = checked && checked->holder == Standing::Holder::nobody &&
-                                !checked->is_released && !permit_.revoked();
+  const bool may_be_reclaimed =
+      checked && checked->holder == Standing::Holder::nobody && !checked->is_released && !permit_.revoked();
   if (checked && !may_be_reclaimed) return judge(*checked);
   if (!checked && checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
   // It is unknown who touched the lock; a renewal will tell.

@@ -7,8 +7,8 @@ namespace rlock::lock {
 using redis::Command;
 
 Command ScriptCall::with_keys(Command command) const {
-  for (auto key : {names.lock, names.queue, names.info, names.fence, names.tombstone(token), names.last,
-                   names.beside, names.holders}) {
+  for (auto key : {names.lock, names.queue, names.info, names.fence, names.tombstone(token), names.last, names.beside,
+                   names.holders}) {
     command.push_back(std::move(key));
   }
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -22,8 +22,8 @@ Command ScriptCall::in_full() const { return with_keys({"EVAL", std::string(scri
 Command ScriptCall::while_moving(Moving moving) const {
   Command command{"EVAL", std::string(script.text), "1", names.lock};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  for (auto key : {names.queue, names.info, names.fence, names.tombstone(token), names.last, names.beside,
-                   names.holders}) {
+  for (auto key :
+       {names.queue, names.info, names.fence, names.tombstone(token), names.last, names.beside, names.holders}) {
     command.push_back(std::move(key));
   }
   command.emplace_back(moving == Moving::whole ? "whole" : "split");

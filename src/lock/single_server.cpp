@@ -163,10 +163,9 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
     watch_broke_ = is_unanswered(standing, before);
   }
   // Where several may hold, others who were forgotten may be back already.
-  const bool may_be_forgotten =
-      standing && !standing->is_released &&
-      (standing->holder == Standing::Holder::nobody ||
-       (standing->holder == Standing::Holder::other && request.mode.is_for_several()));
+  const bool may_be_forgotten = standing && !standing->is_released &&
+                                (standing->holder == Standing::Holder::nobody ||
+                                 (standing->holder == Standing::Holder::other && request.mode.is_for_several()));
   if (may_be_forgotten && renewed_) standing = reclaim(request, wait, standing->holder);
   // It was the restart that broke the try before, not the question: ask again.
   const bool was_restarted = standing && renewed_ && !renewed_->run_id.empty() && standing->run_id != renewed_->run_id;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verifies the models of the lock (lock.pml: one server; quorum.pml: several) with spin, and their mutants. Ends with one line: N passed, N failed.
+# Verifies the models of the lock (lock.pml: one server; quorum.pml: several; modes.pml: several holders) with spin, and their mutants. Ends with one line: N passed, N failed.
 #
 #   tests/model/run.sh                everything
 #   tests/model/run.sh NAME...        these alone
@@ -22,6 +22,8 @@ queue='-DN=2 -DTTL=3 -DCLAIM=2 -DWITH_FOREIGN'
 # With time that presses. The clocks agree: these are no questions of the deadline.
 timed_two='-DTIMED -DN=2 -DTTL=3 -DSKEW=0'
 timed_three="-DTIMED -DN=3 -DTTL=3 -DSKEW=0 -DONCE -DFAULTS=1"
+
+several='-DMODES -DCHECK_OVERLAP -DCHECK_FIFO -DCHECK_SERVED'
 
 # Votes of three servers.
 votes='-DCHECK_OVERLAP -DLATE=1'
@@ -59,6 +61,8 @@ promise served_3      '3 clients, 1 fault'                       -DCHECK_SERVED 
 promise served_beside '2 clients again and again, 2 windows, 1 fault' -DCHECK_SERVED "$timed_two" -DFAULTS=1 -DWINDOWS=2
 promise overlap_beside '2 clients, 2 windows, a foreign one, 1 fault' -DCHECK_OVERLAP "$queue" -DWINDOWS=2 -DFAULTS=1
 promise fifo_beside   '2 clients again and again, 1 window, 1 fault' -DCHECK_FIFO "$timed_two" -DFAULTS=1 -DWINDOWS=1
+promise modes         '3 readers or writers, 1 fault'            "$several"
+promise slots         '3 clients for 2 slots, 1 fault'           "$several -DSLOTS=2"
 promise quorum        '2 clients, 1 restart, 1 late request'     "$votes -DRESTARTS=1 -DSHORT=2"
 promise quorum_ttls   'the same with two ttls, 2 restarts'       "$votes -DRESTARTS=2"
 promise quorum_fence  '2 clients'                                -DCHECK_FENCE -DLATE=0 -DLONG=1
@@ -93,6 +97,11 @@ mutant claim_endless        served
 mutant no_heartbeat              served
 mutant window_open_to_newcomers fifo_beside
 mutant window_endless        served_beside
+mutant reader_beside_a_writer modes
+mutant newcomer_passes       modes
+mutant one_grant_a_release   modes
+mutant leave_keeps_quiet     modes
+mutant one_slot_too_many     slots
 mutant minority              quorum
 mutant young_votes           quorum
 mutant young_by_own_ttl      quorum_ttls
@@ -110,6 +119,8 @@ trap 'exit 143' HUP TERM
 model_of() {
     if [[ $1 == *-DLATE=* ]]; then
         echo "$models/quorum.pml"
+    elif [[ $1 == *-DMODES* ]]; then
+        echo "$models/modes.pml"
     else
         echo "$models/lock.pml"
     fi
@@ -131,7 +142,7 @@ build() {
 # search NAME: runs the verifier; its report is in $work/report, and the seconds of CPU in $work/seconds.
 search() {
     local TIMEFORMAT=%U
-    if [[ ${flags[$1]} == *CHECK_SERVED* ]]; then
+    if [[ ${flags[$1]} == *CHECK_SERVED* && ${flags[$1]} != *-DMODES* ]]; then
         build "${flags[$1]} -DLTL"
         { time ./pan -a -w25 -m1000000 >report 2>&1; } 2>seconds || true
     else
