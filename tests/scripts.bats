@@ -697,6 +697,25 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is_free
 }
 
+@test "reclaim beside others: whoever comes back first, all do, until somebody else has come" {
+  local mode=3 second own
+  for other in '' 1; do
+    key=key-reclaim-$other
+    # A server counts its uptime in seconds: fences of the second in which it started are not known to be older.
+    second=$(redis time | head -1)00000
+    own=$(run_id)
+    is "$(reclaim c "${second}3")" 1 "${second}3" "$own"
+    is "$(reclaim a "${second}1")" 1 "${second}1" "$own"
+    is "$(release c)" 1 ''
+    is "$(reclaim b "${second}2")" 1 "${second}2" "$own"
+    [ "$(redis get "rlock:f:{rlock:$key}")" = "${second}3" ]
+    acquire d
+    is "$(release d)" 1 ''
+    is "$(reclaim e "${second}0")" 0 0
+    [ "$(redis zcard "rlock:h:{rlock:$key}")" = 2 ]
+  done
+}
+
 @test "reclaim on a full server writes nothing" {
   redis config set maxmemory 1
   run reclaim a 1234

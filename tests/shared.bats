@@ -189,6 +189,21 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   for pid in $a $b $c; do ended 79 "$pid"; done
 }
 
+@test "nobody is left of the holders, whose key was deleted or emptied: who waits enters at once" {
+  local gone
+  for gone in del zpopmin; do
+    key=key-$gone
+    reader "a$gone" -t 60s
+    all_run "a$gone"
+    writer "w$gone" -t 60s
+    until_true 10 waiting 1
+    sleep 1 # by then it watches
+    redis "$gone" "rlock:h:{rlock:$key}"
+    until_true 2 runs "w$gone"
+    end "a$gone" "w$gone"
+  done
+}
+
 @test "release --force releases all who hold it, and says who they were" {
   local one two
   one=$(USER=ann rlock acquire -s "$key")

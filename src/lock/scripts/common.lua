@@ -14,7 +14,8 @@
 --                  FENCE  of a holder; of a waiter 0, or 1 where it has a --once
 --                  MODE   'x' exclusive: then it is version 1; 's' shared; or the number of slots
 --                  WHO    free text for status, never read here
---                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts
+--                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts;
+--                "@reclaimed" -> the last fence, as it was when one of several holders last reclaimed the lock
 -- KEYS[4] fence  string: the last fence given out
 -- KEYS[5] tombstone  string: exists once this token was released; a late command of it does nothing
 -- KEYS[6] last   string: the last run, "1 LONGEST SUCCEEDED ENDED" and ARGV[7] of its release

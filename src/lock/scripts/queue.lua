@@ -6,7 +6,7 @@ local function sweep(count, several)
   local of_holders = several and redis.call('ZCARD', holders) or 0
   if count <= redis.call('ZCARD', queue) + of_holders + 16 then return end
   for _, token in ipairs(redis.call('HKEYS', info)) do
-    local is_needed = token == '@' or redis.call('ZSCORE', queue, token) or several and redis.call('ZSCORE', holders, token)
+    local is_needed = string.sub(token, 1, 1) == '@' or redis.call('ZSCORE', queue, token) or several and redis.call('ZSCORE', holders, token)
     if not is_needed then redis.call('HDEL', info, token) end
   end
 end

@@ -31,7 +31,7 @@ local run_now = of_server('run_id') or ''
 -- Whether the server has forgotten the lock, or was never told of it, and has given no fence since. A fence is not below
 -- the time when it was given; one from before the start came from an old snapshot. What a promoted server knows of may be
 -- younger than its start, but then it was given before ours, which is higher. Where several hold, one who came later may
--- be back already; any fence from before the start can be theirs.
+-- be back already: any fence from before the start can be theirs, and so is one that a reclaim has put back.
 local function is_forgotten()
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if run_now == '' or not uptime then return false end
@@ -39,19 +39,23 @@ local function is_forgotten()
   if run == run_now or (run == '' and not other and tonumber(fence) >= started) then return false end
   local last = redis.call('GET', fences)
   local known_until = math.min(other and math.huge or started, (other or mode == 'x') and tonumber(fence) or math.huge)
-  return not last or last == fence or (tonumber(last) or MAX_FENCE) < known_until
+  if not last or last == fence or (tonumber(last) or MAX_FENCE) < known_until then return true end
+  return mode ~= 'x' and last == redis.call('HGET', info, '@reclaimed')
 end
 
 if not holds then
   if split then return UNSTABLE end
   if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return not_held(holder) end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
-  keep_fence(math.max(tonumber(fence), several and tonumber(redis.call('GET', fences) or 0) or 0), FENCE_MS)
+  local last = math.max(tonumber(fence), mode ~= 'x' and tonumber(redis.call('GET', fences) or 0) or 0)
+  keep_fence(last, FENCE_MS)
   if mode == 'x' then write_lock(token, ttl) else add_holder(token, ttl, mode, several) end
   redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who, mode))
+  if mode ~= 'x' then redis.call('HSET', info, '@reclaimed', integer(last)) end
 end
 if mode == 'x' then extend(ttl) else prolong(token, ttl) end
 redis.call('PTTL', lock)  -- as in renew
+if mode ~= 'x' then redis.call('ZCARD', holders) end
 keep(info, ttl + QUEUE_MS)
 local _, _, _, held = record_of(token)
 return {1, held or 0, run_now}

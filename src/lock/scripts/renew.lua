@@ -19,7 +19,9 @@ if not is_holder(token, holder, several) then
   return not_held(holder)
 end
 if several then prolong(token, ttl) else extend(ttl) end
-redis.call('PTTL', lock)  -- read behind the write: a write ends the tracking of whoever watches the key
+-- Read behind the write: a write ends the tracking of whoever watches the key.
+redis.call('PTTL', lock)
+if several then redis.call('ZCARD', holders) end
 if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
 -- The lock is renewed, even if its record cannot be read.
 local is_well, _, _, _, fence = pcall(record_of, token)
