@@ -111,6 +111,18 @@ lock_serves() {
   [ -e ran ]
 }
 
+@test "the answer to acquire comes late: the lease counts from the request (R3)" {
+  not_under_acl 'a proxy here passes no password on'
+  proxy 'delay down 1000'
+  background rlock run -t 3s --kill-after 200ms "$key" -- sh -c \
+    'echo $$ >command; echo silent | socat -t 5 - "UNIX:$PWD/control"; while :; do sleep 0.01; done'
+  until_true 10 test -s command
+  until_true 10 is_free
+  is_gone "$(cat command)"
+  ended 79 "${background_pids[0]}"
+  background_pids=()
+}
+
 @test "twemproxy: all of a lock works, its waiters poll" {
   not_under_acl 'it passes no user on'
   command -v nutcracker >/dev/null || skip 'no nutcracker here'
