@@ -321,7 +321,8 @@ queue() {
   rlock status "$key"
   rlock release --force "$key"
   finish
-  [ -e ran ] && [ -e ran2 ]
+  [ -e ran ]
+  [ -e ran2 ]
   [ -z "$(redis acl log)" ] || {
     redis acl log >&2
     return 1

@@ -298,7 +298,9 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   reader c -t 6s
   local c=$!
   all_run a b c
-  until_true 10 guard_of $a && until_true 10 guard_of $b && until_true 10 guard_of $c
+  until_true 10 guard_of $a
+  until_true 10 guard_of $b
+  until_true 10 guard_of $c
   sleep 1.1 # a fence is a time, and the server counts its uptime in seconds
   kill_own_server
   own_server

@@ -85,7 +85,8 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
   job b
   local b=$!
   all_run a b
-  until_true 10 guard_of $a && until_true 10 guard_of $b
+  until_true 10 guard_of $a
+  until_true 10 guard_of $b
   job c -t 2s
   until_true 10 waiting 1
   kill -KILL $b
@@ -174,7 +175,8 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
   job b -t 6s
   local b=$!
   all_run a b
-  until_true 10 guard_of $a && until_true 10 guard_of $b
+  until_true 10 guard_of $a
+  until_true 10 guard_of $b
   sleep 1.1 # a fence is a time, and the server counts its uptime in seconds
   kill_own_server
   own_server
