@@ -339,18 +339,6 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
   nobody_called
 }
 
-# In a namespace of its own, where it is the first process of a container, and of nothing else.
-@test "process 1, which nothing can stop, is refused, but for --on-lost warn" {
-  unshare --pid --fork --mount-proc true 2>/dev/null || skip 'needs a PID namespace'
-  in_container() { unshare --pid --fork --kill-child --mount-proc bash -c "$@"; }
-  met=$(connections)
-  run --separate-stderr -64 in_container 'rlock acquire --while-pid $$ "$1"; exit' bash "$key"
-  [[ $output = '' && $stderr = "rlock: --while-pid: process 1 cannot be stopped if the lock is lost; hold the lock with"* ]]
-  nobody_called
-  run -0 in_container 'rlock acquire --while-pid $$ --on-lost warn "$1" && redis-cli -s "$2" exists "rlock:$1"' bash "$key" "$sock"
-  [ "${lines[1]}" = 1 ]
-}
-
 @test "a keeper that cannot begin, for want of descriptors: the lock is free, and no guard is left that stops the script" {
   local most failed=0
   for most in 5 6 7 8 9 10; do

@@ -90,11 +90,6 @@ class Keeping {
 
 Result<std::optional<Kept>> Kept::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
-  // Its kernel lets no process of the same namespace end it, and all others are below it.
-  if (options.while_pid == 1 && options.on_lost == OnLost::kill) {
-    return base::fail(base::ErrorCode::usage, "--while-pid: process 1 cannot be stopped if the lock is lost; hold the lock "
-                                              "with rlock run, or give --on-lost warn");
-  }
   auto opened = process::OtherProcess::open(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
   const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
