@@ -188,6 +188,49 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
   [ "$(redis get "rlock:$key")" = other ]
 }
 
+# May the keeper copy a descriptor of the script?
+copies() {
+  [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ] ||
+    skip 'kernel.yama.ptrace_scope is set'
+}
+
+@test "a lost lock: the message stands in the log file between what the script writes before and after" {
+  copies
+  cat >script <<-END
+	eval "\$(rlock acquire --export --on-lost warn --while-pid \$\$ '$key')" || exit
+	echo before >&2
+	rlock release -q --force '$key'
+	for _ in \$(seq 500); do sleep 0.02; [ \$(wc -l <log) = 1 ] || break; done
+	echo after >&2
+	END
+  bash script 2>log
+  cat log
+  [ "$(sed -n 1p log)" = before ]
+  [[ $(sed -n 2p log) = "rlock: lost $key: "*' goes on' ]]
+  [ "$(sed -n 3p log)" = after ]
+}
+
+@test "a lost lock: the message reaches a standard error that is a socket, as of a service of systemd" {
+  copies
+  cat >script <<-END
+	eval "\$(rlock acquire --export --on-lost warn --while-pid \$\$ '$key')" || exit
+	rlock release -q --force '$key'
+	exec sleep 10
+	END
+  cat >listen.py <<-'END'
+	import socket, subprocess
+	ours, theirs = socket.socketpair()
+	script = subprocess.Popen(['bash', 'script'], stderr=theirs)
+	theirs.close()
+	ours.settimeout(8)
+	print(ours.recv(1000).decode(), end='')
+	script.kill()
+	script.wait()
+	END
+  python3 listen.py >log
+  grep -qx "rlock: lost $key: .* goes on" log
+}
+
 @test "--on-lost warn: the script is told, and goes on" {
   script 'for _ in $(seq 1000); do sleep 0.02; [ ! -e go ] || exit 3; done' --on-lost warn
   redis del "rlock:$key"

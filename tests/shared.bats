@@ -333,7 +333,7 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
 }
 
 @test "what does not go together is an error, and nothing is changed" {
-  expect_error 64 '--exclusive and --shared exclude each other' rlock run -x -s "$key" -- true
+  expect_error 64 '--exclusive and --shared exclude each other; leave one of them out' rlock run -x -s "$key" -- true
   expect_error 64 'exclude each other' rlock run -s --slots 2 "$key" -- true
   expect_error 64 '--compat redisson' rlock run -s --compat redisson "$key" -- true
   is_free

@@ -36,6 +36,7 @@ verbs=(run acquire renew release status)
   wrong --wait renew --wait 1s "$key" token
   wrong --ttl release --ttl 1s "$key" token
   wrong --ttl status --ttl 1s "$key"
+  wrong "'-s' is not an option of rlock status; it is an option of run, acquire" status -s "$key"
   # One of a later time, in part or in full, is none either.
   wrong --serv run --serv "$url" "$key" -- true
 }

@@ -29,10 +29,18 @@ bool is_named(const OptionRow& row, std::span<const std::string> arguments) {
   });
 }
 
+// name: --NAME or -N.
+const OptionRow* find_written(std::string_view name) {
+  if (name.starts_with("--")) return find_option(name.substr(2));
+  const auto table = option_table();
+  const auto row = std::ranges::find_if(table, [&](const auto& each) { return name.size() == 2 && each.letter == name[1]; });
+  return row == table.end() ? nullptr : &*row;
+}
+
 std::unexpected<base::Error> unknown(const std::string& option, unsigned verbs, std::string_view whose) {
   const auto name = option.substr(0, option.find('='));
   std::string message = "'" + name + "' is not an option of " + std::string(whose);
-  const auto* elsewhere = name.starts_with("--") ? find_option(std::string_view(name).substr(2)) : nullptr;
+  const auto* elsewhere = find_written(name);
   if (elsewhere != nullptr) {
     std::string others;
     for (const auto& verb : verb_table()) {
@@ -100,7 +108,7 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
       return fail(ErrorCode::usage, name + " is given twice");
     }
     if (const auto* rival = settings.rival(*row); rival != nullptr && !settings.is_set(*row)) {
-      return fail(ErrorCode::usage, name + " and --" + std::string(rival->name) + " exclude each other");
+      return fail(ErrorCode::usage, name + " and --" + std::string(rival->name) + " exclude each other; leave one of them out");
     }
     const auto& values = option->results();
     for (const auto& value : std::span(values).last(row->repeatable ? values.size() : 1)) {

@@ -1,12 +1,17 @@
 #include "process/keeper.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,11 +31,23 @@ constexpr auto give_up_after = 10s;
 // Between two looks whether what was asked to end has ended.
 constexpr auto stop_round = 10ms;
 
-// The standard error of another process, opened anew: nothing is held open meanwhile, and nothing blocks. Of a socket
-// there is no second opening.
-base::Fd standard_error_of(pid_t pid) {
-  const auto path = "/proc/" + std::to_string(pid) + "/fd/2";
+// The standard error of the process, fetched when it is needed: nothing is held open meanwhile. A file is copied, since the
+// process and its children write at the offset that they share, over what stands behind it; so is a socket, which cannot be
+// opened anew. A pipe or a terminal is opened anew, since a write to a copy could block. (The kernel may refuse the copy to
+// who is not root, where kernel.yama.ptrace_scope is set.)
+base::Fd standard_error_of(const OtherProcess& process) {
+  base::Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.fd(), STDERR_FILENO, 0)));
+  struct stat status{};
+  if (copy && ::fstat(copy.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) return copy;
+  const auto path = "/proc/" + std::to_string(process.process().pid) + "/fd/2";
   return base::Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+}
+
+// Never blocks, if out is from standard_error_of().
+void say(const base::Fd& out, std::string_view line) {
+  if (!out) return;
+  if (::send(out.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK) return;
+  (void)!::write(out.get(), line.data(), line.size());
 }
 
 // Enforces the permit on the process: the keeper does, and the guard when the keeper is dead.
@@ -80,7 +97,7 @@ class Ward {
   void permit_ended() {
     told_ = true;
     const auto loss = permit_.loss();
-    const auto out = standard_error_of(charge_.process.process().pid);
+    const auto out = standard_error_of(charge_.process);
     if (charge_.at_end == AtEnd::kill) {
       stopping_ = true;
       const auto now = BootClock::now();
@@ -88,8 +105,7 @@ class Ward {
       if (kill_at_ > now) ask_to_end(now);
     }
     // The message comes last: nothing may delay the signal.
-    const auto line = charge_.words(loss);
-    if (out) (void)!::write(out.get(), line.data(), line.size());
+    say(out, charge_.words(loss));
   }
 
   void list_below(Instant until) {
