@@ -1,29 +1,13 @@
 # rlock run --shared: many readers together, writers alone, in the order in which they came.
 # shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
 load helper
+load jobs
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# reader NAME [OPTION...], writer NAME [OPTION...]: writes "NAME in" to `log` when it runs, ends when there is end.NAME, and
-# then writes "NAME out". Its rlock is in $!.
 reader() { job "$1" --shared "${@:2}"; }
 writer() { job "$@"; }
-job() {
-  local name=$1
-  shift
-  rlock run "$@" "$key" -- sh -c 'echo "$1 in" >>log; until [ -e "end.$1" ]; do sleep 0.01; done; echo "$1 out" >>log' sh "$name" 3>&- &
-}
-runs() { grep -qx "$1 in" log; }
-all_run() {
-  local name
-  for name; do until_true 10 runs "$name" || return; done
-}
-end() {
-  local name
-  for name; do touch "end.$name"; done
-}
-holders() { redis zcard "rlock:h:{rlock:$key}"; }
 marked() { [ "$(redis get "rlock:$key")" = rlock:holders:s ]; }
 scripts_called() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)\?:calls=\([0-9]*\).*/\2/p' | awk '{ n += $1 } END { print n + 0 }'; }
 # A token's fence stands behind the time of its grant.

@@ -1,35 +1,20 @@
 # rlock run --slots N: at most N at once, in the order in which they came.
 # shellcheck disable=SC2016,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url, sock
 load helper
+load jobs
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# job NAME [OPTION...]: has one of two slots, writes "NAME in" to `log` when it runs, ends when there is end.NAME, and then
-# writes "NAME out". Its rlock is in $!.
-job() {
-  local name=$1
-  shift
-  rlock run --slots 2 "$@" "$key" -- \
-    sh -c 'echo "$1 in" >>log; until [ -e "end.$1" ]; do sleep 0.01; done; echo "$1 out" >>log' sh "$name" 3>&- &
-}
-runs() { grep -qx "$1 in" log; }
-all_run() {
-  local name
-  for name; do until_true 10 runs "$name" || return; done
-}
-end() {
-  local name
-  for name; do touch "end.$name"; done
-}
-holders() { redis zcard "rlock:h:{rlock:$key}"; }
+# user NAME [OPTION...]: a job with one of two slots.
+user() { job "$1" --slots 2 "${@:2}"; }
 
 @test "so many run at once and no more, and those who wait come in their order" {
   local name
-  job a
-  job b
+  user a
+  user b
   all_run a b
-  for name in c d e; do job $name && until_true 10 waiting $((++n)); done
+  for name in c d e; do user $name && until_true 10 waiting $((++n)); done
   expect_error 75 "busy: all 2 slots of $key are held, one by" rlock run -n --slots 2 "$key" -- true
   expect 75 rlock run -w 100ms --slots 2 "$key" -- true
   expect 9 rlock run -n -E 9 --slots 2 "$key" -- true
@@ -49,7 +34,7 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 @test "behind a foreign holder, all slots are given at once" {
   local name n=0
   redis set "rlock:$key" theirs px 60000
-  for name in a b c; do job $name && until_true 10 waiting $((++n)); done
+  for name in a b c; do user $name && until_true 10 waiting $((++n)); done
   redis del "rlock:$key"
   all_run a b
   waiting 1
@@ -59,7 +44,7 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 }
 
 @test "another number, or another kind of lock, is an error that says which is in force; once the lock is free, any goes" {
-  job a
+  user a
   all_run a
   expect_error 78 "$key is in use with --slots 2, which does not go together with --slots 3;" rlock run --slots 3 "$key" -- true
   expect_error 78 "$key is in use with --slots 2, which does not go together with --exclusive;" rlock run "$key" -- true
@@ -80,18 +65,18 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 }
 
 @test "a slot whose holder was killed is free at once, or when its lease ends where the guard is dead too" {
-  job a -t 2s
+  user a -t 2s
   local a=$!
-  job b
+  user b
   local b=$!
   all_run a b
   until_true 10 guard_of $a
   until_true 10 guard_of $b
-  job c -t 2s
+  user c -t 2s
   until_true 10 waiting 1
   kill -KILL $b
   all_run c
-  job d
+  user d
   until_true 10 waiting 1
   kill -KILL "$(guard_of $a)" $a
   until_true 5 runs d
@@ -100,13 +85,13 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 }
 
 @test "a slot handed to a frozen waiter goes to the next one" {
-  job a
-  job b
+  user a
+  user b
   all_run a b
-  job c
+  user c
   local c=$!
   until_true 10 waiting 1
-  job d
+  user d
   until_true 10 waiting 2
   kill -STOP $c
   end a
@@ -119,12 +104,12 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 }
 
 @test "a frozen holder: its lease ends alone, its command is dead by then, and the slot is the next one's" {
-  job a -t 2s
+  user a -t 2s
   local a=$!
-  job b
+  user b
   all_run a b
   until_true 10 guard_of $a
-  job c
+  user c
   until_true 10 waiting 1
   kill -STOP $a
   until_true 5 runs c
@@ -170,9 +155,9 @@ holders() { redis zcard "rlock:h:{rlock:$key}"; }
 @test "a restarted server: each holder takes its slot again, and there are no more of them" {
   not_under_acl 'restarts the server'
   own_server
-  job a -t 6s
+  user a -t 6s
   local a=$!
-  job b -t 6s
+  user b -t 6s
   local b=$!
   all_run a b
   until_true 10 guard_of $a

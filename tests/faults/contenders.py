@@ -1,15 +1,18 @@
 """Contenders for one lock: each runs one worker.py after the other under it. For the trials of this folder."""
 
+import argparse
 import os
 import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections import Counter
 
 import checker
+from topologies import TOPOLOGIES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # An outage is over some time; who is told of one does not ask again at once.
@@ -100,3 +103,53 @@ def ends(contenders):
 
 def statuses(contenders):
     return Counter(status for status, _ in ends(contenders))
+
+
+def trial_options(description, contenders):
+    """A parser of the options that contend() knows."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="single")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--contenders", type=int, default=contenders)
+    parser.add_argument("--ttl", type=int, default=1000, help="ms")
+    parser.add_argument("--kills", type=float, default=0, help="a second")
+    parser.add_argument("--seed", type=int, default=random.randrange(10000))
+    parser.add_argument("--keep", action="store_true")
+    return parser
+
+
+def contend(options, keys, make, look):
+    """A whole trial: contenders for so many seconds on one topology, some of whom are killed. Wrong is what checker.py finds,
+    a command that was stopped, a run that was not served within 60 s, and a key that is still held a ttl after the end.
+
+    make  a contender: a function of the arguments of Contender but `key`
+    look  what else is wrong, and what else there is to tell: a function of (runs, killed), which returns two lists of text
+    Returns the exit status.
+    """
+    print(f"seed {options.seed}", flush=True)
+    directory = tempfile.mkdtemp(prefix="contend.")
+    runs = directory + "/run"
+    os.makedirs(runs)
+    with TOPOLOGIES[options.topology](directory + "/servers") as field:
+        words = ["-t", f"{options.ttl}ms", "-w", "60s"]
+        if options.topology == "redlock":  # a server that is young does not vote
+            words.append("--grace=1s")
+            time.sleep(2 + options.ttl / 1000)
+        contenders = [make(f"c{number}", field.url, runs, words, lambda chance: chance.uniform(0, 20), options.seed)
+                      for number in range(options.contenders)]
+        start(contenders)
+        over = threading.Event()
+        threading.Timer(options.seconds, over.set).start()
+        killed = kill_some(contenders, options.kills, over, options.seed)
+        over.wait()
+        stop(contenders)
+        time.sleep(options.ttl / 1000 + 0.2)
+        wrong = [f"{key} is still held" for key in keys for server in field.servers_of("rlock:" + key)
+                 if server.redis("EXISTS", "rlock:" + key)]
+        by_id, violations, summary = judge(runs)
+        expected = {0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM} if options.kills else {0}
+        wrong += violations + [f"status {status}: {said}" for status, said in ends(contenders) if status not in expected]
+        more, told = look(by_id.values(), killed)
+        print(*(f"{name}={value}" for name, value in summary.items() if name != "fifo"), f"rlocks_killed={killed}", *told,
+              *(f"status_{code}={n}" for code, n in sorted(statuses(contenders).items())))
+    return finish(wrong + more, directory, options.keep)
