@@ -708,6 +708,10 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
     is "$(reclaim a "${second}1")" 1 "${second}1" "$own"
     is "$(release c)" 1 ''
     is "$(reclaim b "${second}2")" 1 "${second}2" "$own"
+    is "$(release a)" 1 ''
+    is "$(release b)" 1 ''
+    is "$(reclaim f "${second}1")" 1 "${second}1" "$own"
+    is "$(reclaim g "${second}1")" 1 "${second}1" "$own"
     [ "$(redis get "rlock:f:{rlock:$key}")" = "${second}3" ]
     acquire d
     is "$(release d)" 1 ''

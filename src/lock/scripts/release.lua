@@ -46,6 +46,7 @@ local function forget_owners()
   for _, owner in ipairs(owners) do redis.call('HDEL', info, owner) end
 end
 
+local was_held_by_several = mine and several
 -- Beside others a new holder gives a fence, as on a free lock: those whom a restarted server has forgotten come first.
 local is_ours_to_hand = mine and not several and ARGV[5] ~= '1'
 local stays = mine and not force and tonumber(ARGV[6] or '')
@@ -96,7 +97,9 @@ if stays then
   tell_watchers(WATCHERS)  -- until when it is held now
   return {1, ''}
 end
-if dead and not first and not several then
+-- Who held with others and was forgotten comes back after this one, too, and has to know it (reclaim).
+local is_awaited = was_held_by_several and redis.pcall('HEXISTS', info, '@reclaimed') == 1
+if dead and not first and not several and not is_awaited then
   remove_dead(dead)
   redis.call('DEL', info)  -- what is left there belongs to dead clients
 else
