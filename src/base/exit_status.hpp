@@ -39,7 +39,7 @@ inline constexpr std::array exit_table{
     ExitRow{"70", "internal error"},
     ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it"},
     ExitRow{"77", "the server refused us: authentication or ACL"},
-    ExitRow{"78", "configuration"},
+    ExitRow{"78", "configuration, or KEY is in use with other --slots"},
     ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's"},
     ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran"},
     ExitRow{"126", "COMMAND was found but could not be executed"},

@@ -100,8 +100,8 @@ constexpr VerbRow verbs[]{
        {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."},
        {"rlock run --with database deploy -- ./deploy.sh", "Hold two locks, all or none."},
        {"rlock run -n -E 0 --hold 1m nightly -- ./nightly.sh",
-        "In the crontab of several hosts: it runs once, though their clocks differ."},
-       {"rlock run --once 20h report -- ./report.sh", "Do nothing if it has succeeded within the last 20 hours."}}}},
+        "In the crontab of several hosts: one of them runs it, though their clocks differ."},
+       {"rlock run --once 20h report -- ./report.sh", "Do nothing if a run has succeeded within the last 20 hours."}}}},
     {acquire,
      "acquire",
      "KEY",
@@ -111,7 +111,7 @@ constexpr VerbRow verbs[]{
      {{{"eval \"$(rlock acquire --export deploy)\" && ./deploy.sh && rlock release",
         "A script that is more than one command."},
        {"eval \"$(rlock acquire --export --while-pid $$ deploy)\" && ./deploy.sh",
-        "The same: renewed while the script lives, released when it ends."}}}},
+        "The same, renewed while the script lives and released when it ends."}}}},
     {renew,
      "renew",
      "[KEY [TOKEN]]",
@@ -132,7 +132,7 @@ constexpr VerbRow verbs[]{
      "status",
      "[KEY]",
      Words::optional_key,
-     "Who holds and who waits",
+     "Who holds, who waits, what ran last",
      commands::status,
      {{{"rlock status", "All locks: who holds, who waits, since when."},
        {"rlock status --json deploy | jq -r '.holders[].host'", "The same for programs."},
@@ -162,8 +162,8 @@ constexpr OptionRow options[]{
      .group = Group::lock,
      .target = set_mode<lock::Mode::Kind::shared>,
      .help =
-         "Hold it together with others that ask for it shared, and with nobody who holds it alone; who comes behind "
-         "a waiter for it alone waits too",
+         "Hold the lock together with others that say --shared, as readers do; a reader that comes after a waiting "
+         "--exclusive waits behind it",
      .sources = Sources::command_line,
      .excludes = "exclusive slots"},
     {.name = "exclusive",
@@ -171,7 +171,7 @@ constexpr OptionRow options[]{
      .verbs = acquirers,
      .group = Group::lock,
      .target = set_mode<lock::Mode::Kind::exclusive>,
-     .help = "Hold it alone; the default",
+     .help = "Hold the lock alone, as a writer does; the default",
      .sources = Sources::command_line,
      .excludes = "shared slots"},
     {.name = "slots",
@@ -180,8 +180,7 @@ constexpr OptionRow options[]{
      .verbs = acquirers,
      .group = Group::lock,
      .target = set_slots,
-     .help = "Hold it together with N - 1 others at most; all who use it have to give the same N, else it is an error "
-             "(78)",
+     .help = "At most N hold the lock at once; all who use KEY must give the same N, else exit 78",
      .sources = Sources::command_line,
      .excludes = "exclusive shared"},
     {.name = "force",
@@ -197,7 +196,7 @@ constexpr OptionRow options[]{
      .group = Group::lock,
      .target = set_with,
      .help = "Hold this key too, all or none; may be given several times; all clients acquire keys in one order, so "
-             "that no two wait for each other; the loss of one is the loss of all",
+             "that two runs cannot block each other; if one key is lost, all are",
      .sources = Sources::command_line,
      .repeatable = true},
     {.name = "wait",
@@ -233,8 +232,8 @@ constexpr OptionRow options[]{
      .verbs = run,
      .group = Group::lock,
      .target = &Options::hold,
-     .help = "Keep the lock for at least D from when it was acquired, however COMMAND ends; no process stays for that; "
-             "for a cron job on several hosts, whose clocks differ by less than D",
+     .help = "Keep the lock for at least D from when it was acquired, even if COMMAND ends sooner; no process stays for "
+             "that; for a cron job on several hosts whose clocks differ by less than D",
      .min = 1},
     {.name = "once",
      .kind = Kind::duration,
@@ -242,7 +241,7 @@ constexpr OptionRow options[]{
      .verbs = run,
      .group = Group::lock,
      .target = &Options::once,
-     .help = "Exit 0 without running where a run of KEY ended with 0 within the last D",
+     .help = "Exit 0 without running COMMAND if a run of KEY has succeeded within the last D",
      .min = 1},
     {.name = "grace",
      .kind = Kind::duration,
@@ -268,8 +267,8 @@ constexpr OptionRow options[]{
      .verbs = acquire,
      .group = Group::lock,
      .target = &Options::while_pid,
-     .help = "Go on renewing in the background while process PID lives, and release when it has ended, however it "
-             "ends; if the lock is lost, stop PID and what it has started since; write $$ for the shell itself",
+     .help = "Renew in the background while process PID lives, and release when it has ended, however it ends; if the "
+             "lock is lost, stop PID and what it has started since; in a script write $$",
      .sources = Sources::command_line,
      .min = 1,
      .max = 4'194'304},
@@ -339,7 +338,7 @@ constexpr OptionRow options[]{
      .value = "none|redisson",
      .group = Group::server,
      .target = set_compat,
-     .help = "With redisson, KEY is an RLock of Redisson: services that lock it and rlock exclude and wake each other; "
+     .help = "With redisson, KEY is an RLock of Redisson: rlock and services that lock it exclude and wake each other; "
              "see LOCKS OF OTHER LIBRARIES in rlock(1)",
      .default_text = "none",
      .environment = "RLOCK_COMPAT"},

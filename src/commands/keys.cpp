@@ -46,7 +46,7 @@ Result<Outcome> Keys::hold() {
     if (outcome != Outcome::held) return outcome;
   }
   if (is_nested_ && (options_.hold > 0s || options_.once > 0s)) {
-    base::log_debug("--hold and --once are for who acquires " + options_.key + ", and this run is inside another");
+    base::log_debug("--hold and --once do nothing in this run: it is inside another run that holds " + options_.key);
   }
   marker_ = has_own() ? leases_.token() : RLOCK_TRY(base::random_token());
   for (auto& key : held_) {

@@ -5,11 +5,10 @@ namespace rlock::docs {
 std::string locks_of_other_libraries() {
   return R"(.Sh LOCKS OF OTHER LIBRARIES
 .Ss Locks that are a string
-A library that locks with SET NX PX and deletes the key only where it has its own token in it, and
 .Nm
-exclude each other, if
+and a library that locks with SET NX PX, and deletes the key only if its own token is still in it, exclude each other if
 .Fl \-prefix
-and KEY are together the name of its key:
+and KEY together are the name of the library's key:
 .Bl -tag -width Ds
 .It redsync, bsm/redislock, node-redlock, rslock, redis-py
 .Fl \-prefix Ar \(aq\(aq :
@@ -18,23 +17,23 @@ the name as it stands.
 .Fl \-prefix Ar redlock: .
 .It python-redis-lock: Lock(client, NAME)
 .Fl \-prefix Ar lock: .
-Its waiters sleep until they are told, and are told when
+Its waiters sleep until they get a message, which
 .Nm
-releases and no other
+sends when it releases and no other
 .Nm
 waits.
 When a lease of
 .Nm
-ends by itself nobody tells them: they look when their own
-.Li expire
-is over, and without one never.
+expires, nobody sends one: they look again after their own
+.Li expire ,
+or never if they have none.
 .It redis-semaphore of Node: Mutex(client, NAME)
 .Fl \-prefix Ar mutex: .
 Its semaphores, the sorted sets
 .Li semaphore:NAME ,
-are not shared: to
+are not shared:
 .Nm
-they are busy, and they fail while
+finds them busy, and they fail while
 .Nm
 has the key.
 .It ShedLock: NAME in the environment ENV
@@ -42,48 +41,57 @@ has the key.
 where ENV is
 .Li default
 if none is given.
-At the end of a job it deletes the key, whosever it is by then: a job that takes longer than its
+At the end of a job ShedLock deletes the key, even if another client has it by then.
+So a job that takes longer than its
 .Li lockAtMostFor
-deletes the lock of
+can delete the lock of an
 .Nm ,
-which stops its COMMAND.
+which then stops its COMMAND.
 .It Spring: RedisLockRegistry(REGISTRY).obtain(KEY)
 .Fl \-prefix Ar REGISTRY: .
-Who sleeps for it
+Its waiters that sleep
 .Li ( PUB_SUB_LOCK )
-is told when
+are told when
 .Nm
-releases, as far as there are at most four colons before KEY.
+releases, if there are at most four colons before KEY.
 .El
 .Pp
-Do not share the key of a library that writes a time into it, as redis\-objects of Ruby does and the old recipe of SETNX and GETSET:
-it takes a token for a time that has passed, and steals the lock.
+Do not share a key with a library that writes a time into it, such as redis\-objects of Ruby or the old recipe of SETNX and GETSET.
+It takes the token of
+.Nm
+for a time in the past, and steals the lock.
 .Ss Redisson
 Under
 .Fl \-compat Ar redisson
 KEY is an
 .Li RLock
-of Redisson, that of
-.Li getLock("KEY")
-where
+of Redisson; if
 .Fl \-prefix
-is empty:
+is empty, the one of
+.Li getLock("KEY") :
 .Bd -literal -offset indent
 rlock run \-\-compat redisson \-\-prefix \(aq\(aq orders \-\- ./reindex.sh
 .Ed
 .Pp
-Services that lock it and
 .Nm
-exclude each other, and each is woken when the other releases.
+and services that lock it exclude each other, and each is woken when the other releases.
 .Nm
-keeps its own queue, and while services sleep for the lock leaves it free for them every now and then.
-All who lock KEY with
+keeps its own queue; while services sleep for the lock, it leaves the lock free for them from time to time.
+Each
 .Nm
-need the option; who lacks it is told that KEY is busy, and why.
-COMMAND finds it as
-.Ev RLOCK_COMPAT .
+that locks KEY needs the option; without it, KEY is busy, and the message says why.
+.Cm renew
+and
+.Cm release
+need it too, as they need the same
+.Fl \-prefix ;
+COMMAND finds both in its environment.
+.Fl \-shared
+and
+.Fl \-slots
+do not go with it.
 .Cm status
-without a KEY is about plain locks, and shows such a lock as one of another program.
+without a KEY lists plain locks, and shows an RLock as a lock of another program.
 .Pp
 The lock of
 .Li getSpinLock
@@ -92,15 +100,18 @@ is shared too, and so is that of
 apart from its tokens, which have nothing to do with fences.
 A fair lock
 .Li ( getFairLock )
-excludes, but its waiters are not woken before the ttl that they have seen ends, and their order is not kept.
-Each lock of a
+and
+.Nm
+exclude each other, but its waiters sleep until the ttl that they have seen is over, and their order is not kept.
+The locks in a
 .Li getMultiLock
-counts for itself.
-A name that
+are single locks to
+.Nm .
+Do not use the name of a
 .Li getReadWriteLock
-uses must not be locked otherwise: a reader takes an
+for another kind of lock: its readers acquire an
 .Li RLock
-that somebody holds, also from Redisson itself.
+that another client holds, even one of Redisson.
 )";
 }
 

@@ -1,3 +1,6 @@
+#include <string>
+#include <vector>
+
 #include "base/exit_status.hpp"
 #include "cli/help.hpp"
 #include "cli/option_table.hpp"
@@ -54,6 +57,19 @@ std::string options_of(Group group) {
   return ".Ss " + std::string(group_title(group)) + "\n.Bl -tag -width Ds\n" + entries + ".El\n";
 }
 
+std::string not_in_files() {
+  std::vector<std::string> names;
+  for (const auto& row : cli::option_table()) {
+    if (row.sources == cli::Sources::command_line) names.push_back(".Fl \\-" + plain(row.name));
+  }
+  std::string text = "A file cannot set\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i + 1 == names.size()) text += "or\n";
+    text += names[i] + (i + 2 < names.size() ? " ,\n" : i + 1 < names.size() ? "\n" : " .\n");
+  }
+  return text;
+}
+
 std::string environment() {
   std::string text =
       ".Sh ENVIRONMENT\nAn option of the command line beats the environment, which beats the files.\n"
@@ -97,10 +113,10 @@ it also finds
 .Ev RLOCK_TOKENS
 and
 .Ev RLOCK_FENCES ,
-a line for each key: KEY, the others in the order of
+which have a line for each key: first KEY, then the others in the order of
 .Fl \-with ,
-then what else is held around a nested run.
-One token holds all keys that a run has acquired.
+then, in a nested run, those of the runs around it.
+All keys that a run has acquired have the same token.
 )";
 }
 
@@ -227,11 +243,12 @@ With several independent servers also
 (how many of them say the same of the holder).
 A held lock has
 .Li mode :
-exclusive, shared, or slots, then with
+exclusive, shared or slots; in mode slots also
 .Li slots ,
-how many there are; so has each waiter.
+how many there are.
+Each waiter has these, too.
 .Li last_run
-is null where no run is known.
+is null if no run is known.
 .It Cm status Fl \-json
 .Li version
 and
@@ -244,11 +261,10 @@ a list of such objects.
 under
 .Fl \-show\-command .
 .Li hold
-is true where its command has ended and
+is true if its command has ended and
 .Fl \-hold
-keeps the lock until
-.Li ttl_ms
-is over.
+keeps the lock for another
+.Li ttl_ms .
 Of another library:
 .Li foreign
 (true) and
@@ -274,11 +290,10 @@ alone.
 .Li host , pid , user , started , ended
 (UTC, by the server's clock),
 .Li took_ms , exit_status
-(as
-.Nm
-exited with),
+(that of
+.Nm ) ,
 .Li signal
-(where one ended it) and
+(if one ended COMMAND) and
 .Li command
 under
 .Fl \-show\-command .
@@ -290,12 +305,7 @@ Option names without dashes, a line each, at the top for every verb or in a sect
 A value with spaces or # stands in quotes.
 Several servers are a line each.
 Behind a # outside quotes is a comment.
-A file cannot set
-.Fl \-config ,
-.Fl \-force
-or
-.Fl \-while\-pid .
-.Bl -tag -width Ds
+)" + not_in_files() + R"(.Bl -tag -width Ds
 .It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
 The user's.
 .It Pa /etc/rlock.conf
