@@ -245,6 +245,10 @@ queue() {
   redis del "$key"
   rlock acquire "$key"
   expect_error 75 'use --compat redisson' rlock acquire -n --compat none "$key"
+  # One that waits is told at once, not when its time is over.
+  rlock run --compat none "$key" -- true 2>said 3>&- &
+  until_true 5 grep -q "waiting for $key, .* let all who use it give --compat redisson, or none" said
+  kill "$!"
   # One for readers and writers is neither.
   redis hset readers mode read "$theirs" 1
   expect_error 75 'than rlock' rlock run -n --compat none readers -- true

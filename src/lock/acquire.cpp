@@ -56,6 +56,11 @@ void Acquisition::tell_of(const Busy& busy) const {
                     base::format_duration(left) + " more: " + backend_.name() + " restarted a moment ago");
     return;
   }
+  if (busy.is_of_other_form) {
+    base::log_note("waiting for " + request_.names.key + ", which another program holds as the other kind of lock: "
+                   "let all who use it give --compat redisson, or none");
+    return;
+  }
   const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
   base::log_debug("waiting for " + request_.names.key + (busy.rank == 0 ? "" : others) + "; held by " +
                   (busy.holder && busy.holder->mode.is_for_several() ? "several, one of them " : "") +
