@@ -235,6 +235,7 @@ copies() {
   script 'for _ in $(seq 1000); do sleep 0.02; [ ! -e go ] || exit 3; done' --on-lost warn
   redis del "rlock:$key"
   until_true 5 grep -qx "rlock: lost $key: .*; process $script goes on" said
+  until_true 5 none_left
   touch go
   ended 3 "$script"
   until_true 5 none_left

@@ -68,7 +68,11 @@ class Ward {
         return Keeper::Ending::ended;
       }
     }
-    if (!stopping_) return told_ && has_ended ? std::optional(Keeper::Ending::lost) : std::nullopt;
+    if (!stopping_) {
+      // Under AtEnd::nothing the process may live for ever. Nothing is renewed any more once the permit is revoked or over.
+      const bool is_over = has_ended || permit_.revoked() || BootClock::now() >= permit_.until();
+      return told_ && is_over ? std::optional(Keeper::Ending::lost) : std::nullopt;
+    }
     if (permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
     if (has_ended && hunt_.is_over()) return Keeper::Ending::lost;
     if (BootClock::now() < kill_at_) return std::nullopt;
@@ -81,7 +85,7 @@ class Ward {
 
   Instant next_step() const {
     if (stopping_) return std::min(kill_at_, BootClock::now() + stop_round);
-    return told_ ? base::never : permit_.stop_at();
+    return told_ ? permit_.until() : permit_.stop_at();
   }
 
   // A stopped process keeps its children, so that they are found.

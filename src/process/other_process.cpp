@@ -19,7 +19,7 @@ using base::Result;
 
 Result<OtherProcess> OtherProcess::open(pid_t pid) {
   const auto name = std::to_string(pid);
-  if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself");
+  if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself; in a script write $$");
   base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd && errno == ESRCH) return fail(ErrorCode::usage, "there is no process " + name);
   // A thread has a number too. ENOENT: newer kernels say so.
