@@ -90,7 +90,7 @@ recipes() {
   section=$(sed -n '/^## Use it/,/^## Exit/p' "$BATS_TEST_DIRNAME/../README.md")
   awk '/^    / { if (!inside) n++; inside = 1; print substr($0, 5) > ("recipe-" n); next } { inside = 0 }' <<<"$section"
   # A lock of another form and prefix is acquired by nobody here.
-  rm -f $(grep -l -e --compat recipe-*)
+  grep -l -e --compat recipe-* | xargs -r rm
   # Not the server of the example, and no minutes.
   sed -i -E '/^export RLOCK_SERVER=/d; s/--server local //; s/-w [0-9]+m/-w 200ms/' recipe-*
   local script

@@ -20,7 +20,7 @@ void Several::add(Request request, std::unique_ptr<Backend> backend) {
   parts_.push_back(std::make_unique<Part>(std::move(request), std::move(backend), Part::Origin::own));
 }
 
-void Several::add_held(Request request, std::unique_ptr<Backend> backend, Lease lease) {
+void Several::add_held(Request request, std::unique_ptr<Backend> backend, const Lease& lease) {
   parts_.push_back(std::make_unique<Part>(std::move(request), std::move(backend), Part::Origin::held_around));
   parts_.back()->hold(lease, terms_);
 }

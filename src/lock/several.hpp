@@ -32,7 +32,7 @@ class Several final : public Holding {
   /// A key for acquire(). backend: one that has acquired nothing yet. Messages name request.names.key.
   void add(Request request, std::unique_ptr<Backend> backend);
   /// A key that another process acquired, under the token of this request, and that it releases: renewed here.
-  void add_held(Request request, std::unique_ptr<Backend> backend, Lease lease);
+  void add_held(Request request, std::unique_ptr<Backend> backend, const Lease& lease);
 
   enum class Outcome {
     held,
