@@ -33,7 +33,8 @@ bool is_named(const OptionRow& row, std::span<const std::string> arguments) {
 const OptionRow* find_written(std::string_view name) {
   if (name.starts_with("--")) return find_option(name.substr(2));
   const auto table = option_table();
-  const auto row = std::ranges::find_if(table, [&](const auto& each) { return name.size() == 2 && each.letter == name[1]; });
+  const auto row =
+      std::ranges::find_if(table, [&](const auto& each) { return name.size() == 2 && each.letter == name[1]; });
   return row == table.end() ? nullptr : &*row;
 }
 
@@ -108,7 +109,8 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
       return fail(ErrorCode::usage, name + " is given twice");
     }
     if (const auto* rival = settings.rival(*row); rival != nullptr && !settings.is_set(*row)) {
-      return fail(ErrorCode::usage, name + " and --" + std::string(rival->name) + " exclude each other; leave one of them out");
+      return fail(ErrorCode::usage,
+                  name + " and --" + std::string(rival->name) + " exclude each other; leave one of them out");
     }
     const auto& values = option->results();
     for (const auto& value : std::span(values).last(row->repeatable ? values.size() : 1)) {

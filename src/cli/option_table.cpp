@@ -100,7 +100,7 @@ constexpr VerbRow verbs[]{
        {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."},
        {"rlock run --with database deploy -- ./deploy.sh", "Hold two locks, all or none."},
        {"rlock run -n -E 0 --hold 1m nightly -- ./nightly.sh",
-        "In the crontab of several hosts: one of them runs it, though their clocks differ."},
+        "In the crontab of several hosts: one runs it, though clocks differ."},
        {"rlock run --once 20h report -- ./report.sh", "Do nothing if a run has succeeded within the last 20 hours."}}}},
     {acquire,
      "acquire",
@@ -232,8 +232,8 @@ constexpr OptionRow options[]{
      .verbs = run,
      .group = Group::lock,
      .target = &Options::hold,
-     .help = "Keep the lock for at least D from when it was acquired, even if COMMAND ends sooner; no process stays for "
-             "that; for a cron job on several hosts whose clocks differ by less than D",
+     .help = "Keep the lock for at least D from when it was acquired, even if COMMAND ends sooner; no process stays "
+             "for that; for a cron job on several hosts whose clocks differ by less than D",
      .min = 1},
     {.name = "once",
      .kind = Kind::duration,

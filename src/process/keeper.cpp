@@ -31,10 +31,10 @@ constexpr auto give_up_after = 10s;
 // Between two looks whether what was asked to end has ended.
 constexpr auto stop_round = 10ms;
 
-// The standard error of the process, fetched when it is needed: nothing is held open meanwhile. A file is copied, since the
-// process and its children write at the offset that they share, over what stands behind it; so is a socket, which cannot be
-// opened anew. A pipe or a terminal is opened anew, since a write to a copy could block. (The kernel may refuse the copy to
-// who is not root, where kernel.yama.ptrace_scope is set.)
+// The standard error of the process, fetched when it is needed: nothing is held open meanwhile. Of a file this is a
+// copy of the descriptor: the process and its children share an offset, and would write over what comes from another
+// opening. A socket is copied too, because it cannot be opened again. A pipe or a terminal is opened again, because a
+// write to a copy could block. (If kernel.yama.ptrace_scope is set, only root may copy.)
 base::Fd standard_error_of(const OtherProcess& process) {
   base::Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.fd(), STDERR_FILENO, 0)));
   struct stat status{};
@@ -69,7 +69,7 @@ class Ward {
       }
     }
     if (!stopping_) {
-      // Under AtEnd::nothing the process may live for ever. Nothing is renewed any more once the permit is revoked or over.
+      // Under AtEnd::nothing the process may live for ever; when the permit is revoked or over, nothing is renewed.
       const bool is_over = has_ended || permit_.revoked() || BootClock::now() >= permit_.until();
       return told_ && is_over ? std::optional(Keeper::Ending::lost) : std::nullopt;
     }
