@@ -34,7 +34,7 @@ bool Settings::is_settled(const OptionRow& row) const { return is_set(row) || ri
 const OptionRow* Settings::rival(const OptionRow& row) const {
   if (row.excludes.empty()) return nullptr;
   for (const auto& other : option_table()) {
-    if (excludes(row, other.name) && is_set(other) && (off_ & bit(other)) == 0) return &other;
+    if (is_set(other) && (off_ & bit(other)) == 0 && excludes(row, other.name)) return &other;
   }
   return nullptr;
 }

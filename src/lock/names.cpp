@@ -22,18 +22,15 @@ std::string tag_of(const std::string& wire_key) {
 
 }  // namespace
 
-Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(tag_of(lock)) {
-  queue = "rlock:q:" + tag_;
-  info = "rlock:i:" + tag_;
-  fence = "rlock:f:" + tag_;
-  last = "rlock:l:" + tag_;
-  beside = "rlock:b:" + tag_;
-  holders = "rlock:h:" + tag_;
-}
+Names::Names(std::string_view wire_key) : key(wire_key), lock(wire_key), tag_(tag_of(lock)) {}
 
-std::string Names::tombstone(std::string_view token) const { return "rlock:t:" + tag_ + ":" + std::string(token); }
-std::string Names::channel(std::string_view token) const { return "rlock:w:" + tag_ + ":" + std::string(token); }
-std::string Names::channel_of_all() const { return "rlock:w:" + tag_; }
+std::string Names::of(char kind, std::string_view token) const {
+  std::string name;
+  name.reserve(9 + tag_.size() + token.size());
+  name.append("rlock:").append(1, kind).append(":").append(tag_);
+  if (!token.empty()) name.append(":").append(token);
+  return name;
+}
 
 bool is_side_key(std::string_view name) {
   return name.size() > 8 && name.starts_with("rlock:") &&

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -14,18 +15,25 @@ struct Names {
 
   std::string key;   ///< KEY, for messages; where nobody has set it, as `lock`
   std::string lock;  ///< prefix + KEY
-  std::string queue;
-  std::string info;
-  std::string fence;
-  std::string last;    ///< the last run
-  std::string beside;  ///< libraries beside us
-  std::string holders;
 
-  std::string tombstone(std::string_view token) const;
-  std::string channel(std::string_view token) const;
-  std::string channel_of_all() const;
+  std::string queue() const { return of('q'); }
+  std::string info() const { return of('i'); }
+  std::string fence() const { return of('f'); }
+  std::string last() const { return of('l'); }    ///< the last run
+  std::string beside() const { return of('b'); }  ///< libraries beside us
+  std::string holders() const { return of('h'); }
+  std::string tombstone(std::string_view token) const { return of('t', token); }
+  /// All of these, as the scripts take them behind the lock.
+  std::array<std::string, 7> side_keys(std::string_view token) const {
+    return {queue(), info(), fence(), tombstone(token), last(), beside(), holders()};
+  }
+
+  std::string channel(std::string_view token) const { return of('w', token); }
+  std::string channel_of_all() const { return of('w'); }
 
  private:
+  std::string of(char kind, std::string_view token = {}) const;
+
   std::string tag_;
 };
 

@@ -253,7 +253,7 @@ Result<Pushed> Protocol::pushed(const Names& names) {
       const auto& keys = items[1].items;  // none: everything was flushed
       result.flushed |= keys.empty();
       result.touched |= std::ranges::any_of(
-          keys, [&](const Reply& key) { return key.text == names.lock || key.text == names.holders; });
+          keys, [&](const Reply& key) { return key.text == names.lock || key.text == names.holders(); });
     } else if (items.size() == 3 && items[0].text == "sunsubscribe") {
       result.moved = true;
     } else if (items.size() == 3 && (items[0].text == "message" || items[0].text == "smessage")) {

@@ -7,10 +7,9 @@ namespace rlock::lock {
 using redis::Command;
 
 Command ScriptCall::with_keys(Command command) const {
-  for (auto key : {names.lock, names.queue, names.info, names.fence, names.tombstone(token), names.last, names.beside,
-                   names.holders}) {
-    command.push_back(std::move(key));
-  }
+  command.reserve(command.size() + 8 + arguments.size());
+  command.push_back(names.lock);
+  for (auto& key : names.side_keys(token)) command.push_back(std::move(key));
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -22,10 +21,7 @@ Command ScriptCall::in_full() const { return with_keys({"EVAL", std::string(scri
 Command ScriptCall::while_moving(Moving moving) const {
   Command command{"EVAL", std::string(script.text), "1", names.lock};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  for (auto key :
-       {names.queue, names.info, names.fence, names.tombstone(token), names.last, names.beside, names.holders}) {
-    command.push_back(std::move(key));
-  }
+  for (auto& key : names.side_keys(token)) command.push_back(std::move(key));
   command.emplace_back(moving == Moving::whole ? "whole" : "split");
   return command;
 }

@@ -16,12 +16,12 @@ namespace {
 
 TEST(Names, CarryTheLockAsHashTag) {
   const Names names("rlock:k");
-  EXPECT_EQ(names.queue, "rlock:q:{rlock:k}");
-  EXPECT_EQ(names.info, "rlock:i:{rlock:k}");
+  EXPECT_EQ(names.queue(), "rlock:q:{rlock:k}");
+  EXPECT_EQ(names.info(), "rlock:i:{rlock:k}");
   EXPECT_EQ(names.channel("t"), "rlock:w:{rlock:k}:t");
 }
 
-TEST(Names, LeaveATagOfTheKeyItsOwn) { EXPECT_EQ(Names("a{b}c").queue, "rlock:q::a{b}c"); }
+TEST(Names, LeaveATagOfTheKeyItsOwn) { EXPECT_EQ(Names("a{b}c").queue(), "rlock:q::a{b}c"); }
 
 TEST(Names, StandInTheSlotOfTheLock) {
   // Not a tag for the server: nothing between the braces.
@@ -29,7 +29,7 @@ TEST(Names, StandInTheSlotOfTheLock) {
     const Names names(lock);
     const auto slot = redis::hash_slot(lock);
     for (const auto& name :
-         {names.queue, names.info, names.fence, names.tombstone("0f"), names.beside, names.channel("0f"), names.channel_of_all()}) {
+         {names.queue(), names.info(), names.fence(), names.tombstone("0f"), names.beside(), names.channel("0f"), names.channel_of_all()}) {
       EXPECT_EQ(redis::hash_slot(name), slot) << name;
     }
   }
@@ -51,10 +51,10 @@ TEST(Names, StandInTheSlotThatAServerSays) {
       for (auto left = 1 + random() % 12; left > 0; --left) key += "{}:ab\xff"[random() % 6];
       const Names of(key);
       for (auto name :
-           {of.lock, of.queue, of.info, of.fence, of.tombstone("0f"), of.beside, of.channel("0f"), of.channel_of_all()}) {
+           {of.lock, of.queue(), of.info(), of.fence(), of.tombstone("0f"), of.beside(), of.channel("0f"), of.channel_of_all()}) {
         names.push_back(std::move(name));
       }
-      EXPECT_EQ(lock_of_side_key(of.queue), key);
+      EXPECT_EQ(lock_of_side_key(of.queue()), key);
     }
     std::vector<redis::Command> flight;
     for (const auto& name : names) flight.push_back({"CLUSTER", "KEYSLOT", name});
@@ -71,10 +71,10 @@ TEST(Names, StandInTheSlotThatAServerSays) {
 TEST(Names, OfDifferentLocksDiffer) {
   std::set<std::string> seen;
   for (const char* lock : {"a", "{a}", "{{a}", "{a}}", ":a", "a}", "{", "{}", ":{a}", "a}b", "b}:a}b", "}"}) {
-    EXPECT_TRUE(seen.insert(Names(lock).queue).second) << lock;
-    EXPECT_EQ(lock_of_side_key(Names(lock).queue), lock);
-    EXPECT_EQ(lock_of_side_key(Names(lock).info), lock);
-    EXPECT_TRUE(is_side_key(Names(lock).fence));
+    EXPECT_TRUE(seen.insert(Names(lock).queue()).second) << lock;
+    EXPECT_EQ(lock_of_side_key(Names(lock).queue()), lock);
+    EXPECT_EQ(lock_of_side_key(Names(lock).info()), lock);
+    EXPECT_TRUE(is_side_key(Names(lock).fence()));
   }
   EXPECT_FALSE(is_side_key("rlock:quay"));
   EXPECT_EQ(lock_of_side_key("rlock:quay"), "");
