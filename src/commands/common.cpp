@@ -97,17 +97,21 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";
   if (met && met->is_of_other_form) {
-    message += options.compat == Compat::redisson ? "; it is no lock of Redisson's: leave out --compat redisson"
-                                                  : "; it is a lock of Redisson's: use --compat redisson";
+    if (!met->holder_ttl) message += ", without an end";
+    message += options.compat == Compat::redisson ? "; it is not a lock of Redisson: leave out --compat redisson"
+                                                  : "; it is a lock of Redisson: use --compat redisson";
+  } else if (met && !met->holder_ttl) {
+    message += ", without an end: " + how_to_end(key, options);
   }
-  if (met && !met->holder_ttl) message += ", without an end: " + how_to_end(key);
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::debug : base::LogLevel::note, message);
   return options.conflict_exit_code;
 }
 
-std::string how_to_end(const std::string& key) {
+std::string how_to_end(const std::string& key, const Options& options) {
+  const bool has_prefix = options.prefix != "rlock:";  // the default
   return "it stays held until its holder releases it, or someone runs: rlock release --force " +
-         base::shell_quoted(key);
+         (has_prefix ? "--prefix " + base::shell_quoted(options.prefix) + " " : std::string()) +
+         (options.compat == Compat::redisson ? "--compat redisson " : "") + base::shell_quoted(key);
 }
 
 bool print(std::string_view text) {

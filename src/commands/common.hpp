@@ -28,7 +28,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
                 const std::string& server);
 
 /// How to release a lock whose lease has no end.
-std::string how_to_end(const std::string& key);
+std::string how_to_end(const std::string& key, const Options& options);
 
 /// Writes to standard output, all of it and now: false when that failed.
 bool print(std::string_view text);

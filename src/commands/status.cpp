@@ -38,13 +38,13 @@ Result<std::vector<ListedLock>> look(lock::Backend& backend, const Options& opti
   return sights;
 }
 
-void tell_of_endless(const std::vector<ListedLock>& sights) {
+void tell_of_endless(const std::vector<ListedLock>& sights, const Options& options) {
   const auto is_endless = [](const ListedLock& s) { return s.lock.is_endless(); };
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;
   base::log_note(first->key + (others > 0 ? " and " + std::to_string(others) + " more have" : " has") +
-                 " no end: " + how_to_end(first->key));
+                 " no end: " + how_to_end(first->key, options));
 }
 
 // Where the answer does not come, there is nothing to warn of: the locks were shown.
@@ -78,7 +78,7 @@ int status(const Options& options) {
     text = options.key.empty() ? locks_json(*sights) : lock_json(sights->front());
   } else if (!options.quiet) {
     text = locks_table(*sights);
-    tell_of_endless(*sights);
+    tell_of_endless(*sights, options);
   }
   if (!print(text)) {
     base::log_error("cannot write to standard output");
