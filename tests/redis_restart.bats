@@ -156,6 +156,17 @@ seconds() { date +%s.%N; }
   finish
 }
 
+@test "it is down when a run inside that of another key comes: that one asks again too" {
+  own_server
+  kill_own_server
+  RLOCK_KEY=around RLOCK_TOKEN=0123456789abcdef0123456789abcdef background rlock run "$key" -- touch ran
+  # It has tried by then.
+  sleep 0.3
+  own_server
+  finish
+  [ -e ran ]
+}
+
 @test "what each try says is said once under -v" {
   RLOCK_SERVER=unix:///nonexistent expect 69 rlock run -v --connect-timeout 1s "$key" -- true
   [ "$(grep -c 'trying again' <<<"$output")" = 1 ]

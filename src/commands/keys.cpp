@@ -93,8 +93,10 @@ Result<Outcome> Keys::acquire() {
   auto outcome = Outcome::busy;
   if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
     // Below a run of another key, which may wait for us: ask once before waiting.
-    outcome = RLOCK_TRY(leases_.acquire(base::Duration(0), signals_));
-    if (outcome == Outcome::busy) tell_of_a_run_above();
+    const auto first = leases_.acquire(base::Duration(0), signals_);
+    if (!first && !base::may_pass(first.error())) return first;
+    outcome = first.value_or(Outcome::busy);
+    if (first && outcome == Outcome::busy) tell_of_a_run_above();
   }
   if (outcome == Outcome::busy) outcome = RLOCK_TRY(leases_.acquire(wait, signals_));
   if (outcome != Outcome::held || outer_runs_.empty()) return outcome;

@@ -22,6 +22,8 @@ namespace {
 constexpr Duration release_limit = 500ms;
 // Leases that were granted so close together need no second look before the command starts.
 constexpr Duration max_apart = 50ms;
+// So many times in a row keys were lost soon, because they could not be renewed in time: it will not get better.
+constexpr int max_late_rounds = 8;
 
 }  // namespace
 
@@ -68,7 +70,9 @@ Instant Several::next_renewal() const {
 Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Poller& poller) {
   const auto give_up = wait ? BootClock::now() + *wait : base::never;
   base::Backoff backoff(base::min_try / 20, base::min_try);
+  int late_rounds = 0;
   while (true) {
+    const auto began = BootClock::now();
     const auto left = give_up - BootClock::now();
     auto outcome = acquire_all(wait ? std::optional(std::max(std::chrono::ceil<Duration>(left), 0ms)) : wait, poller);
     if (outcome && *outcome == Outcome::held) return outcome;
@@ -83,7 +87,15 @@ Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Po
     concerns(part);
     if (part.origin == Part::Origin::held_around) return Outcome::lost;
     base::log_note("lost " + part.request.names.key + " while waiting for " + busy_key_ + "; beginning again");
-    if (BootClock::now() >= give_up) return Outcome::busy;
+    const auto now = BootClock::now();
+    const bool is_late = now >= part.deadline - terms_.grace - terms_.kill_time && now < began + 3 * terms_.ttl;
+    late_rounds = is_late ? late_rounds + 1 : 0;
+    // Not busy, where nobody else holds any.
+    if (late_rounds == max_late_rounds || (now >= give_up && !met_)) {
+      return base::fail(base::ErrorCode::unready, part.backend->name() + " answers too slowly for this --ttl, or " +
+                                                      part.request.names.key + " was deleted");
+    }
+    if (now >= give_up) return Outcome::busy;
     if (poller.wait({}, std::min(give_up, BootClock::now() + backoff.next())) == Readiness::interrupted) {
       return base::interrupted();
     }
