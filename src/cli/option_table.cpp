@@ -161,9 +161,8 @@ constexpr OptionRow options[]{
      .verbs = acquirers,
      .group = Group::lock,
      .target = set_mode<lock::Mode::Kind::shared>,
-     .help =
-         "Hold the lock together with others that say --shared, as readers do; a reader that comes after a waiting "
-         "--exclusive waits behind it",
+     .help = "Hold the lock together with others that say --shared, as readers do; a reader that comes after a waiting "
+             "--exclusive waits behind it",
      .sources = Sources::command_line,
      .excludes = "exclusive slots"},
     {.name = "exclusive",

@@ -6,9 +6,9 @@
 
 namespace rlock::commands {
 
-/// What a run tells the server with its release: how it ended (lock::LastRun), and for how much longer nobody is to have
-/// the lock (--hold). The hold counts from the answer that gave us the lock, on a clock that nobody sets: so it is as
-/// long as asked for at the least, whatever the time is here or there.
+/// What a run tells the server with its release: how it ended (lock::LastRun), and for how much longer nobody is to
+/// have the lock (--hold). The hold counts from the answer that gave us the lock, on a clock that nobody sets: so it is
+/// as long as asked for at the least, whatever the time is here or there.
 class Farewell {
  public:
   explicit Farewell(const Options& options) : options_(options) {}

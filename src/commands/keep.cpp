@@ -22,8 +22,7 @@ namespace {
 // What lives in the background, from its begin() on.
 class Keeping {
  public:
-  Keeping(const Options& options, const Place& place, const lock::Request& request, const lock::Lease& lease,
-          Kept kept)
+  Keeping(const Options& options, const Place& place, const lock::Request& request, const lock::Lease& lease, Kept kept)
       : options_(options),
         place_(place),
         request_(request),
@@ -70,7 +69,8 @@ class Keeping {
     const bool revoked = loss > base::Permit::Loss::enforced;
     const std::string what = "process " + std::to_string(charge_.process.process().pid);
     return "rlock: lost " + base::printable(options_.key) + ": " +
-           (revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time") +
+           (revoked ? "the server says that it is not held with this token any more"
+                    : "it could not be renewed in time") +
            (charge_.at_end == process::AtEnd::kill ? "; stopping " + what : "; " + what + " goes on") + "\n";
   }
 

@@ -21,7 +21,8 @@ struct Kept {
 /// Leaves a process in the background (`rlock-keeper KEY`) that renews the lease while the process lives, and releases
 /// the lock when it has ended. It ends by itself when somebody releases the lock with its token. When the lock is lost,
 /// it stops the process as `run` does its command. It keeps none of our descriptors and has a connection of its own.
-/// request: that of the acquire. Returns once it is at work; on an error, internal, there is none, and the lock is held.
+/// request: that of the acquire. Returns once it is at work; on an error, internal, there is none, and the lock is
+/// held.
 base::Result<void> keep_in_background(const Options& options, const Place& place, const lock::Request& request,
                                       const lock::Lease& lease, Kept kept);
 

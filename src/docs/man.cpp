@@ -305,7 +305,8 @@ Option names without dashes, a line each, at the top for every verb or in a sect
 A value with spaces or # stands in quotes.
 Several servers are a line each.
 Behind a # outside quotes is a comment.
-)" + not_in_files() + R"(.Bl -tag -width Ds
+)" + not_in_files() +
+          R"(.Bl -tag -width Ds
 .It Pa $XDG_CONFIG_HOME/rlock.conf , Pa ~/.config/rlock.conf
 The user's.
 .It Pa /etc/rlock.conf

@@ -57,7 +57,8 @@ void Acquisition::tell_of(const Busy& busy) const {
     return;
   }
   if (busy.is_of_other_form) {
-    base::log_note("waiting for " + request_.names.key + ", which another program holds as the other kind of lock: "
+    base::log_note("waiting for " + request_.names.key +
+                   ", which another program holds as the other kind of lock: "
                    "let all who use it give --compat redisson, or none");
     return;
   }

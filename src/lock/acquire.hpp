@@ -16,10 +16,10 @@ class Acquisition {
       : backend_(backend), request_(std::move(request)), terms_(terms), poller_(poller) {}
 
   /// Waits for at most `wait` (zero: not at all; nullopt: for ever) and returns nullopt if the lock was busy all that
-  /// time, or if there is nothing to do. A server that cannot serve is asked again until `wait` has passed; without `wait`, for the backend's
-  /// timeout, or longer if it has served this acquisition before. Fails with the last error of that server, or with
-  /// interrupted. Unless it returns a lease, it releases: the queue entry, and a lease whose grant may have been lost
-  /// on the way, if the server can be reached.
+  /// time, or if there is nothing to do. A server that cannot serve is asked again until `wait` has passed; without
+  /// `wait`, for the backend's timeout, or longer if it has served this acquisition before. Fails with the last error
+  /// of that server, or with interrupted. Unless it returns a lease, it releases: the queue entry, and a lease whose
+  /// grant may have been lost on the way, if the server can be reached.
   base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait);
 
   /// Why there is no lease where there is nothing to do (Request::once).

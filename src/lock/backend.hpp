@@ -29,9 +29,9 @@ struct Request {
   bool is_vote = false;
   std::int64_t ticket = 0;   ///< the earliest that a waiter ever had at any server; 0: none
   bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
-  base::Duration once{};     ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
-  base::Duration hold{};     ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
-  std::string last_run{};    ///< for the same: LastRun::encode() of the run that ends; empty: none does
+  base::Duration once{};   ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
+  base::Duration hold{};   ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
+  std::string last_run{};  ///< for the same: LastRun::encode() of the run that ends; empty: none does
   /// Of a lease that another process has acquired, where that is known; else 0. Several servers do not tell it alike.
   std::uint64_t fence = 0;
 };

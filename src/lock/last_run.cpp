@@ -21,7 +21,9 @@ std::string LastRun::encode() const {
 std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (base::take_word(text) != "1") return std::nullopt;
   // Whatever a foreign hand has written there, one can reckon with it.
-  const auto number = [&] { return std::max<std::int64_t>(base::parse_number<std::int64_t>(base::take_word(text)).value_or(0), 0); };
+  const auto number = [&] {
+    return std::max<std::int64_t>(base::parse_number<std::int64_t>(base::take_word(text)).value_or(0), 0);
+  };
   const auto duration = [&] { return base::Duration(std::min(number(), max_duration_ms)); };
   LastRun run;
   base::take_word(text);  // for how long it is remembered

@@ -38,10 +38,10 @@ struct Several::Part {
   Origin origin;
   std::uint64_t fence = 0;
   base::Instant counts_from{};
-  base::Instant deadline{};              ///< of the lease; none: not held
-  base::Instant next_renewal{};          ///< while other keys are waited for
-  std::optional<base::Error> error;      ///< of the last call
-  std::optional<Standing> lost;  ///< and who holds it instead
+  base::Instant deadline{};          ///< of the lease; none: not held
+  base::Instant next_renewal{};      ///< while other keys are waited for
+  std::optional<base::Error> error;  ///< of the last call
+  std::optional<Standing> lost;      ///< and who holds it instead
   std::optional<Released> released;
   base::Fiber call;  ///< the call that is under way; it ends before what it writes to
 

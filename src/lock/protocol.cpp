@@ -214,16 +214,15 @@ Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait w
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
-  const auto reply =
-      RLOCK_TRY(runner_.run({scripts().release,
-                             request.names,
-                             request.token,
-                             {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
-                              force == Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold),
-                              request.last_run},
-                             request.grace,
-                             3},
-                            wait));
+  const auto reply = RLOCK_TRY(runner_.run(
+      {scripts().release,
+       request.names,
+       request.token,
+       {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
+        force == Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold), request.last_run},
+       request.grace,
+       3},
+      wait));
   const bool is_of_several = is_shaped(reply, "ita");
   const auto outcome = is_of_several ? std::optional(reply.items[0].integer) : first_of(reply, "it");
   if (outcome == 1) {

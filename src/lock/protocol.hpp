@@ -34,11 +34,11 @@ enum class Wake {
 
 /// What one server has pushed.
 struct Pushed {
-  bool granted = false;                   ///< we have been handed the lock; acquire has to confirm it
-  bool touched = false;                   ///< the lock's key, or that of its holders, was written, deleted, or has expired
-  bool flushed = false;                   ///< so was everything
-  bool queue_lost = false;                ///< a waiter found the queue gone
-  bool moved = false;                     ///< our channels are now at another node
+  bool granted = false;     ///< we have been handed the lock; acquire has to confirm it
+  bool touched = false;     ///< the lock's key, or that of its holders, was written, deleted, or has expired
+  bool flushed = false;     ///< so was everything
+  bool queue_lost = false;  ///< a waiter found the queue gone
+  bool moved = false;       ///< our channels are now at another node
   std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 

@@ -103,7 +103,8 @@ Result<Standing> Quorum::check(const Request& request, Wait wait) {
 
 // Released where so many servers have the tombstone that no majority could hold.
 Standing Quorum::not_held(Standing::Holder holder) const {
-  return {.holder = holder, .is_released = count([](const Member& m) { return m.was_released; }) > members_.size() - quorum_};
+  return {.holder = holder,
+          .is_released = count([](const Member& m) { return m.was_released; }) > members_.size() - quorum_};
 }
 
 // To all at once, and nobody waits for a server that stands still.

@@ -10,8 +10,8 @@
 
 namespace rlock::lock {
 
-/// What a Renewal does when somebody else has released the lock with our token: revokes the permit as for any lost lock,
-/// or as Loss::released, which asks nobody to end.
+/// What a Renewal does when somebody else has released the lock with our token: revokes the permit as for any lost
+/// lock, or as Loss::released, which asks nobody to end.
 enum class OnRelease { lost, end };
 
 /// Keeps a lease alive from a thread of its own, the only one that talks to the servers while the command runs. It

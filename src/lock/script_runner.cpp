@@ -96,8 +96,8 @@ Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) 
   is_moving_ = true;
   const auto& names = call.names;
   const std::vector<Command> flight{call.while_moving(Moving::split), {"EXISTS", names.queue()},
-                                    {"EXISTS", names.info()},           {"EXISTS", names.fence()},
-                                    {"EXISTS", names.last()},           {"EXISTS", names.holders()}};
+                                    {"EXISTS", names.info()},         {"EXISTS", names.fence()},
+                                    {"EXISTS", names.last()},         {"EXISTS", names.holders()}};
   auto replies = RLOCK_TRY(session_.flight(flight, wait));
   const auto has_left = [](const Reply& reply) { return has_code(reply, "ASK"); };
   if (has_left(replies.front())) {

@@ -18,9 +18,9 @@ void become_background(const char* name, const std::string& title, std::span<con
 struct BackgroundProcess {
   const char* name;
   std::string title;
-  std::vector<int> kept;                       ///< see become_background
+  std::vector<int> kept;                      ///< see become_background
   std::function<base::Result<void>()> begin;  ///< what rlock waits for
-  std::function<void()> run;                   ///< the rest, until its end
+  std::function<void()> run;                  ///< the rest, until its end
 };
 
 /// Forks it and returns when it has begun. Fails with what `begin` failed with, or with internal; then nothing of it is

@@ -188,9 +188,8 @@ base::Result<void> Keeper::begin() { return start_guard(); }
 base::Result<void> Keeper::start_guard() {
   ++guards_;
   const pid_t keeper = ::getpid();
-  guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", charge_.guard_title, {charge_.process.fd()}, [&, keeper](int fd) {
-    stand_by(permit_, charge_, keeper, fd);
-  }));
+  guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", charge_.guard_title, {charge_.process.fd()},
+                                     [&, keeper](int fd) { stand_by(permit_, charge_, keeper, fd); }));
   guard_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, guard_->pid(), 0)));
   return {};
 }

@@ -18,12 +18,12 @@ enum class Stops { marked, below_too };
 /// A process that is not our child, and that has a permit to run all the same.
 struct Charge {
   OtherProcess process;
-  int stop_signal = SIGTERM;      ///< what asks it to end when its permit does
-  AtEnd at_end = AtEnd::kill;     ///< nothing: it is told, and goes on
-  std::string marker;             ///< the "NAME=value" in the environment of what it starts
+  int stop_signal = SIGTERM;   ///< what asks it to end when its permit does
+  AtEnd at_end = AtEnd::kill;  ///< nothing: it is told, and goes on
+  std::string marker;          ///< the "NAME=value" in the environment of what it starts
   Stops stops = Stops::marked;
-  unsigned long long since = 0;   ///< a start time: what is older has nothing to do with the permit
-  std::string guard_title;        ///< of the guard's command line
+  unsigned long long since = 0;  ///< a start time: what is older has nothing to do with the permit
+  std::string guard_title;       ///< of the guard's command line
   /// The line that its standard error gets when the permit is over.
   std::function<std::string(base::Permit::Loss loss)> words;
   /// Runs in the guard when the keeper is dead, and the process has ended or has been stopped.
