@@ -12,7 +12,7 @@ export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-120}
 unset "${!RLOCK_@}" REDISCLI_AUTH
 # A bare machine has no locale set, and without one bash writes \u as it stands.
 export LC_ALL=C.UTF-8
-export RLOCK PATH XDG_CONFIG_HOME=/nonexistent HOME="${BATS_FILE_TMPDIR:-/nonexistent}"
+export RLOCK PATH HOME="${BATS_FILE_TMPDIR:-/nonexistent}" XDG_CONFIG_HOME="${BATS_FILE_TMPDIR:-/nonexistent}/config"
 
 setup() {
   key="key-$BATS_TEST_NUMBER"
