@@ -384,6 +384,7 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
 }
 
 @test "a keeper that cannot begin, for want of descriptors: the lock is free, and no guard is left that stops the script" {
+  not_sanitized 'needs descriptors of its own'
   local most failed=0
   for most in 5 6 7 8 9 10; do
     run bash -c 'ulimit -n "$1"; rlock acquire --while-pid $$ "$2" >token; status=$?; sleep 0.1; exit "$status"' \
