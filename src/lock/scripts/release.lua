@@ -98,7 +98,7 @@ if stays then
   return {1, ''}
 end
 -- Who held with others and was forgotten comes back after this one, too, and has to know it (reclaim).
-local is_awaited = was_held_by_several and redis.pcall('HEXISTS', info, '@reclaimed') == 1
+local is_awaited = was_held_by_several and type(redis.pcall('HGET', info, '@reclaimed')) == 'string'
 if dead and not first and not several and not is_awaited then
   remove_dead(dead)
   redis.call('DEL', info)  -- what is left there belongs to dead clients
