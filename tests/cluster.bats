@@ -351,7 +351,7 @@ lives_for() {
 @test "those who share a lock hold on while their slot is moved, and the next come when it has" {
   local name i
   for i in 1 2; do
-    background rlock run -s -t 3s "$key" -- sh -c 'touch "up.$1"; until [ -e go ]; do sleep 0.01; done' sh $i
+    background rlock run -s -t 6s "$key" -- sh -c 'touch "up.$1"; until [ -e go ]; do sleep 0.01; done' sh $i
     until_true 10 test -e up.$i
   done
   background rlock run "$key" -- sh -c 'touch written'
@@ -359,10 +359,10 @@ lives_for() {
   begin_move "rlock:$key"
   move_key "rlock:$key"
   # Half of it is here, half there. Nobody can say who holds it, but no renewal is lost for that.
-  sleep 0.5
+  sleep 0.3
   for name in $(side_keys "$key") "rlock:h:{rlock:$key}"; do move_key "$name"; done
   expect_error 75 'is held, shared, by' rlock run -n "$key" true
-  sleep 3
+  sleep 6  # so no lease lasts without a renewal
   [ "$(rlock status --json "$key" | jq '.holders | length')" = 2 ]
   [ ! -e written ]
   touch go
