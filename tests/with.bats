@@ -340,5 +340,5 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "the same on five servers of which a majority holds" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 3 --contenders 6
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 3 --contenders 6 --ttl 2000
 }
