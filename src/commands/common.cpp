@@ -11,9 +11,11 @@
 #include "base/line.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "process/descendants.hpp"
 
 namespace rlock::commands {
 
+using namespace std::chrono_literals;
 using base::ErrorCode;
 using base::fail;
 using base::Result;
@@ -26,6 +28,12 @@ constexpr std::size_t max_token = 512;  // bytes
 
 std::optional<base::Duration> patience(const Options& options) {
   return options.nonblock ? base::Duration(0) : options.wait;
+}
+
+Result<lock::LeaseTerms> lease_terms(const Options& options, lock::Renewing renewing) {
+  // Time to look twice. A longer lease has a second to kill in, and need not be measured for.
+  const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
+  return lock::LeaseTerms::make(options.ttl, options.kill_after, renewing, min_kill_time);
 }
 
 Result<std::string> read_token(const Options& options) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "commands/common.hpp"
 #include "commands/late_release.hpp"
 #include "lock/renewal.hpp"
 #include "process/background.hpp"
@@ -14,7 +15,6 @@
 
 namespace rlock::commands {
 
-using namespace std::chrono_literals;
 using base::Result;
 
 namespace {
@@ -92,9 +92,7 @@ Result<std::optional<Kept>> Kept::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
   auto opened = process::OtherProcess::open(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
-  const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
-  const auto terms =
-      RLOCK_TRY(lock::LeaseTerms::make(options.ttl, options.kill_after, lock::Renewing::yes, min_kill_time));
+  const auto terms = RLOCK_TRY(lease_terms(options, lock::Renewing::yes));
   return Kept{std::move(*opened), terms};
 }
 

@@ -19,7 +19,6 @@
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
-#include "process/descendants.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
@@ -236,10 +235,7 @@ class Run {
 }  // namespace
 
 int run(const Options& options) {
-  const auto renewing = options.no_renew ? lock::Renewing::no : lock::Renewing::yes;
-  // Time to look twice. A longer lease has a second to kill in, and need not be measured for.
-  const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
-  auto terms = lock::LeaseTerms::make(options.ttl, options.kill_after, renewing, min_kill_time);
+  const auto terms = lease_terms(options, options.no_renew ? lock::Renewing::no : lock::Renewing::yes);
   if (!terms) return report(terms.error(), options);
   auto names = all_lock_names(options);
   if (!names) return report(names.error(), options);

@@ -37,7 +37,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import contenders as crowd  # noqa: E402
 import namespaces  # noqa: E402
 from checker import check  # noqa: E402
-from topologies import Sentinel, until  # noqa: E402
+from topologies import Sentinel, Server, until  # noqa: E402
 
 KEY = "contended"
 
@@ -60,20 +60,20 @@ def command(field, _):
     field.failover()
 
 
-def freeze(field, chance):
+def away(field, chance, begin, end):
     before = field.master()
-    before.stop()
+    begin(before)
     new_master(field, before)
     time.sleep(chance.uniform(0, 1))
-    before.resume()
+    end(before)
+
+
+def freeze(field, chance):
+    away(field, chance, Server.stop, Server.resume)
 
 
 def partition(field, chance):
-    before = field.master()
-    before.cut()
-    new_master(field, before)
-    time.sleep(chance.uniform(0, 1))
-    before.mend()
+    away(field, chance, Server.cut, Server.mend)
 
 
 KINDS = {"kill": kill, "command": command, "freeze": freeze, "partition": partition}
