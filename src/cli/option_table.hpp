@@ -13,10 +13,11 @@
 namespace rlock::cli {
 
 /// Verbs and options as rows: the one source of their names, defaults, environment and help. Parsing, --help, the
-/// configuration files, the man page and the completions read it. A new option is one row; a new verb is a bit, a row,
-/// and its function in commands/verbs.hpp with a file of its own.
+/// configuration files, the man page and the completions read it. The rows are in rows/, a file a group. A new option
+/// is one row; a new verb is a bit, a row, and its function in commands/verbs.hpp with a file of its own.
 
 enum Verbs : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, every_verb = 31 };
+constexpr unsigned acquirers = run | acquire;
 
 /// What a verb takes besides options.
 enum class Words { key, key_token, optional_key, key_command };
@@ -42,6 +43,9 @@ enum class Group { lock, waiting, command, server, output };
 
 /// nullopt when text is good; else what is wrong with it and what to write instead.
 using Complaint = std::optional<std::string>;
+
+/// text in quotation marks, for a complaint.
+std::string quoted(std::string_view text);
 
 struct OptionRow {
   using Setter = Complaint (*)(commands::Options&, std::string_view);

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <csignal>
+#include <cstring>
+
+#include "cli/option_table.hpp"
+
+namespace rlock::cli::rows {
+
+inline Complaint set_signal(commands::Options& options, std::string_view text) {
+  const auto name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* abbreviation = ::sigabbrev_np(number);
+    if (name == std::to_string(number) || (abbreviation != nullptr && name == abbreviation)) {
+      options.stop_signal = number;
+      return std::nullopt;
+    }
+  }
+  return quoted(text) + " is not a signal; write TERM, INT, 15 or the like";
+}
+
+inline Complaint set_on_lost(commands::Options& options, std::string_view text) {
+  options.on_lost = text == "warn" ? commands::OnLost::warn : commands::OnLost::kill;
+  return std::nullopt;
+}
+
+/// The command of `run`, and the process of `acquire --while-pid`.
+inline constexpr OptionRow command[]{
+    {.name = "signal",
+     .kind = Kind::text,
+     .value = "SIG",
+     .verbs = acquirers,
+     .group = Group::command,
+     .target = set_signal,
+     .help = "The signal that asks COMMAND, or PID, to end when the lock is lost",
+     .default_text = "TERM"},
+    {.name = "kill-after",
+     .letter = 'k',
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = acquirers,
+     .group = Group::command,
+     .target = &commands::Options::kill_after,
+     .help = "How long it then has before SIGKILL; without it 5s, at most a third of the ttl"},
+    {.name = "on-lost",
+     .kind = Kind::choice,
+     .value = "kill|warn",
+     .verbs = acquirers,
+     .group = Group::command,
+     .target = set_on_lost,
+     .help = "Whether a lost lock ends COMMAND, or PID",
+     .default_text = "kill"},
+    {.name = "no-renew",
+     .verbs = run,
+     .group = Group::command,
+     .target = &commands::Options::no_renew,
+     .help = "A fixed lease: COMMAND is stopped when it ends"},
+    {.name = "tree",
+     .verbs = run,
+     .group = Group::command,
+     .target = &commands::Options::tree,
+     .help = "Hold the lock until all that COMMAND started has ended"},
+    {.name = "show-command",
+     .verbs = run,
+     .group = Group::command,
+     .target = &commands::Options::show_command,
+     .help = "Let status show the command line, which may carry secrets",
+     .environment = "RLOCK_SHOW_COMMAND"},
+};
+
+}  // namespace rlock::cli::rows

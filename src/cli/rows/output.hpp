@@ -1,0 +1,41 @@
+#pragma once
+
+#include "cli/option_table.hpp"
+
+namespace rlock::cli::rows {
+
+template <commands::Format format>
+Complaint set_format(commands::Options& options, std::string_view text) {
+  if (text == "true") options.format = format;
+  return std::nullopt;
+}
+
+/// What rlock prints.
+inline constexpr OptionRow output[]{
+    {.name = "json",
+     .verbs = acquire | status,
+     .target = set_format<commands::Format::json>,
+     .help = "Print JSON",
+     .excludes = "export"},
+    {.name = "export",
+     .verbs = acquire,
+     .target = set_format<commands::Format::shell>,
+     .help = "Print RLOCK_KEY, RLOCK_TOKEN and RLOCK_FENCE as an export line for eval; (exit N) where it fails",
+     .excludes = "json"},
+    {.name = "exit-code",
+     .verbs = status,
+     .target = &commands::Options::exit_code,
+     .help = "Exit 0 when held, 1 when free"},
+    {.name = "quiet",
+     .letter = 'q',
+     .target = &commands::Options::quiet,
+     .help = "Say nothing but errors",
+     .excludes = "verbose"},
+    {.name = "verbose",
+     .letter = 'v',
+     .target = &commands::Options::verbose,
+     .help = "Say what happens",
+     .excludes = "quiet"},
+};
+
+}  // namespace rlock::cli::rows

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "cli/option_table.hpp"
+#include "redis/address.hpp"
+#include "redis/url.hpp"
+
+namespace rlock::cli::rows {
+
+inline Complaint set_server(commands::Options& options, std::string_view text) {
+  const auto urls = redis::split_list(text);
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    // The URL is not repeated: there may be a password in it.
+    if (const auto address = redis::Address::parse(urls[i]); !address) {
+      return (urls.size() == 1 ? "the URL "
+                               : "URL " + std::to_string(i + 1) + " of " + std::to_string(urls.size()) + " ") +
+             address.error().message;
+    }
+    options.servers.emplace_back(urls[i]);
+  }
+  return std::nullopt;
+}
+
+inline Complaint set_compat(commands::Options& options, std::string_view text) {
+  options.compat = text == "redisson" ? commands::Compat::redisson : commands::Compat::none;
+  return std::nullopt;
+}
+
+/// What keeps the lock, and how to reach it.
+inline constexpr OptionRow server[]{
+    {.name = "server",
+     .kind = Kind::text,
+     .value = "URL",
+     .group = Group::server,
+     .target = set_server,
+     .help =
+         "What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
+         "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server "
+         "of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, "
+         "with commas between them or an option each, are independent servers of which a majority holds the lock "
+         "(Redlock); without it redis://127.0.0.1:6379",
+     .environment = "RLOCK_SERVER",
+     .repeatable = true},
+    {.name = "prefix",
+     .kind = Kind::text,
+     .value = "P",
+     .group = Group::server,
+     .target = &commands::Options::prefix,
+     .help = "Put before KEY on the server; with '' the key is that of other libraries",
+     .default_text = "rlock:",
+     .environment = "RLOCK_PREFIX"},
+    {.name = "compat",
+     .kind = Kind::choice,
+     .value = "none|redisson",
+     .group = Group::server,
+     .target = set_compat,
+     .help = "With redisson, KEY is an RLock of Redisson: rlock and services that lock it exclude and wake each other; "
+             "see LOCKS OF OTHER LIBRARIES in rlock(1)",
+     .default_text = "none",
+     .environment = "RLOCK_COMPAT"},
+    {.name = "password-file",
+     .kind = Kind::file,
+     .value = "FILE",
+     .group = Group::server,
+     .target = &commands::Options::password_file,
+     .help = "The password is the first line of FILE",
+     .environment = "RLOCK_PASSWORD_FILE"},
+    {.name = "connect-timeout",
+     .kind = Kind::duration,
+     .value = "D",
+     .group = Group::server,
+     .target = &commands::Options::connect_timeout,
+     .help = "How long to wait for a server that does not answer or is down",
+     .default_text = "5s",
+     .min = 1},
+    {.name = "config",
+     .kind = Kind::file,
+     .value = "FILE",
+     .group = Group::server,
+     .target = &commands::Options::config_file,
+     .help = "Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf",
+     .environment = "RLOCK_CONFIG",
+     .sources = Sources::command_line},
+};
+
+}  // namespace rlock::cli::rows

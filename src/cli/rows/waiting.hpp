@@ -1,0 +1,47 @@
+#pragma once
+
+#include "cli/option_table.hpp"
+
+namespace rlock::cli::rows {
+
+/// Waiting for the lock, and giving up.
+inline constexpr OptionRow waiting[]{
+    {.name = "wait",
+     .letter = 'w',
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = acquirers,
+     .group = Group::waiting,
+     .target = &commands::Options::wait,
+     .help = "Give up after D; without it, wait for ever",
+     .environment = "RLOCK_WAIT",
+     .excludes = "nonblock"},
+    {.name = "nonblock",
+     .letter = 'n',
+     .verbs = acquirers,
+     .group = Group::waiting,
+     .target = &commands::Options::nonblock,
+     .help = "Give up at once",
+     .excludes = "wait"},
+    {.name = "conflict-exit-code",
+     .letter = 'E',
+     .kind = Kind::number,
+     .value = "N",
+     .verbs = acquirers,
+     .group = Group::waiting,
+     .target = &commands::Options::conflict_exit_code,
+     .help = "Exit status for busy, 0 to 255; 0 is silent",
+     .default_text = "75",
+     .max = 255},
+    {.name = "grace",
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = acquirers | release,
+     .group = Group::waiting,
+     .target = &commands::Options::grace,
+     .help = "For D after the server started or was promoted, keep a free lock for its earlier holder, whom the "
+             "server may have forgotten; give the largest ttl in use, best in /etc/rlock.conf; without it, do not",
+     .environment = "RLOCK_GRACE"},
+};
+
+}  // namespace rlock::cli::rows
