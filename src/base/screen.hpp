@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+
+namespace rlock::base {
+
+struct ScreenSize {
+  std::size_t columns;
+  std::size_t rows;
+};
+
+/// Whether fd is a terminal that understands escape sequences, so that lines can be redrawn: TERM is set and not
+/// "dumb".
+bool is_screen(int fd);
+
+/// is_screen(), and NO_COLOR is not set (no-color.org).
+bool wants_colour(int fd);
+
+/// Of the terminal fd, as it is now. A terminal that does not know its size (a serial line) has COLUMNS and LINES of
+/// the environment, and without these 80 by 24.
+ScreenSize screen_size(int fd);
+
+}  // namespace rlock::base
