@@ -7,7 +7,7 @@ _rlock() {
   # The words of rlock itself: past options and their values to the verb, then to KEY.
   for ((i = 1; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
-      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--server|--prefix|--compat|--password-file|--connect-timeout|--config) ((i++)) ;;
+      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config) ((i++)) ;;
       --) [[ $verb != run ]] || { _rlock_command $((i + 1)); return; } ;;
       -*) ;;
       *)
@@ -58,7 +58,7 @@ _rlock_complete() {
       mapfile -t COMPREPLY < <(compgen -W 'none redisson' -- "$current")
       return
       ;;
-    -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--server|--prefix|--connect-timeout) return ;;
+    -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--label|--server|--prefix|--connect-timeout) return ;;
   esac
   case $verb in
     '')
@@ -69,8 +69,8 @@ _rlock_complete() {
       fi
       ;;
     help) mapfile -t COMPREPLY < <(compgen -W 'run acquire renew release status help' -- "$current") ;;
-    run) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --with --hold --once --replicas --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --no-renew --tree --show-command --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
-    acquire) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --server --prefix --compat --password-file --connect-timeout --config --json --export --quiet --verbose --help' -- "$current") ;;
+    run) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --with --hold --once --replicas --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --no-renew --tree --show-command --label --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
+    acquire) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --quiet --verbose --help' -- "$current") ;;
     renew) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     release) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--force --grace --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     status) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--server --prefix --compat --password-file --connect-timeout --config --json --exit-code --quiet --verbose --help' -- "$current") ;;

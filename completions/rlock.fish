@@ -40,6 +40,7 @@ complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l on-lost -xa 
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l no-renew -d 'A fixed lease: COMMAND is stopped when it ends'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l tree -d 'Hold the lock until all that COMMAND started has ended'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" run' -l show-command -d 'Let status show the command line, which may carry secrets'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" run acquire' -l label -x -d 'Shown to those who wait for KEY and in status, to say what holds it: the URL of a CI job, say; cut behind 256 bytes'
 complete -c rlock -l server -x -d 'What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, with commas between them or an option each, are independent servers of which a majority holds the lock (Redlock); without it redis://127.0.0.1:6379'
 complete -c rlock -l prefix -x -d 'Put before KEY on the server; with \'\' the key is that of other libraries'
 complete -c rlock -l compat -xa 'none redisson' -d 'With redisson, KEY is an RLock of Redisson: rlock and services that lock it exclude and wake each other; see LOCKS OF OTHER LIBRARIES in rlock(1)'

@@ -78,6 +78,14 @@ std::string without_credentials(std::string_view text) {
   return std::string(text.substr(0, scheme + 3)) + "***" + std::string(text.substr(at));
 }
 
+std::string_view whole_characters(std::string_view text, std::size_t max) {
+  if (text.size() <= max) return text;
+  const auto is_continued = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0U) == 0x80; };
+  auto end = max;
+  while (end > 0 && max - end < 4 && is_continued(end)) --end;
+  return text.substr(0, is_continued(end) ? max : end);
+}
+
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }

@@ -17,6 +17,9 @@ void append_hex(std::string& text, unsigned char byte);
 /// in a message that quotes what a user typed (R23 of tests/PROOFS.md).
 std::string without_credentials(std::string_view text);
 
+/// As much of text as fits into max bytes, without a character of UTF-8 that is cut off.
+std::string_view whole_characters(std::string_view text, std::size_t max);
+
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
 

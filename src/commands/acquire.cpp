@@ -62,8 +62,9 @@ int acquire(const Options& options) {
   base::Poller& poller = while_alive ? static_cast<base::Poller&>(*while_alive) : signals;
   // The holder is the script that called rlock; this process ends now.
   const auto holder = *kept ? options.while_pid : ::getppid();
-  const lock::Request request{place->names, std::move(*token), options.ttl,     lock::Who::describe(holder, ""),
-                              options.mode, options.grace,     options.replicas};
+  const lock::Request request{
+      place->names, std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
+      options.mode, options.grace,     options.replicas};
   const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
                                     options.connect_timeout, redis::Greet::together);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};

@@ -73,7 +73,7 @@ Result<void> Keys::reenter() {
     auto found = RLOCK_TRY(Reentry(options_, *backend, request, signals_)());
     held_.push_back({names.key, found ? found->lease.token : "", found ? found->lease.fence : 0});
     if (!found) {
-      request.who = lock::Who::describe(::getpid(), command);
+      request.who = lock::Who::describe(::getpid(), command, options_.label);
       if (names.key == options_.key) request.once = options_.once;
       leases_.add(std::move(request), std::move(backend));
       continue;
@@ -118,7 +118,7 @@ Result<bool> Keys::outer_runs_hold() const {
 void Keys::tell_of_a_run_above() const {
   const auto& met = leases_.met();
   const auto* holder = met && met->holder ? &met->holder->who : nullptr;
-  if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "").host) return;
+  if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "", "").host) return;
   if (!process::OuterRun::find(holder->pid)) return;
   base::log_note("waiting for " + leases_.busy_key() + ", which is held by a run around this one (pid " +
                  std::to_string(holder->pid) + "): if that waits for this one to end, neither will");

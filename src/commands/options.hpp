@@ -47,6 +47,7 @@ struct Options {
   bool no_renew = false;
   bool tree = false;
   bool show_command = false;
+  std::string label;
 
   Format format = Format::text;
   bool exit_code = false;

@@ -41,6 +41,7 @@ std::int64_t age_ms(const lock::Inspection& lock, std::int64_t since_us) {
 json who_json(const lock::Who& who) {
   json value{{"host", who.host}, {"pid", who.pid}, {"user", who.user}};
   if (!who.command.empty()) value["command"] = who.command;
+  if (!who.label.empty()) value["label"] = who.label;
   return value;
 }
 

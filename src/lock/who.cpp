@@ -17,6 +17,7 @@ using base::take_word;
 namespace {
 
 constexpr std::size_t max_command = 500;
+constexpr char before_label = '\x1f';  // the unit separator of ASCII
 
 std::string one_word(std::string text) {
   std::ranges::replace(text, ' ', '_');
@@ -33,17 +34,19 @@ std::string user_name() {
 
 }  // namespace
 
-Who Who::describe(pid_t pid, std::string command) {
+Who Who::describe(pid_t pid, std::string command, std::string_view label) {
   std::array<char, HOST_NAME_MAX + 1> host{};
   ::gethostname(host.data(), host.size() - 1);
   if (command.size() > max_command) command.resize(max_command);
-  return {host.data(), pid, user_name(), std::move(command)};
+  std::ranges::replace(command, before_label, ' ');
+  return {host.data(), pid, user_name(), std::move(command), std::string(base::whole_characters(label, max_label))};
 }
 
 std::string Who::summary() const { return user + "@" + host + " pid " + std::to_string(pid); }
 
 std::string Who::encode() const {
-  return std::to_string(pid) + " " + one_word(host) + " " + one_word(user) + " " + command;
+  return std::to_string(pid) + " " + one_word(host) + " " + one_word(user) + " " + command +
+         (label.empty() ? "" : before_label + label);
 }
 
 Who Who::decode(std::string_view text) {
@@ -51,7 +54,9 @@ Who Who::decode(std::string_view text) {
   who.pid = base::parse_number<pid_t>(take_word(text)).value_or(0);
   who.host = take_word(text);
   who.user = take_word(text);
-  who.command = text;
+  const auto end = std::min(text.find(before_label), text.size());
+  who.command = text.substr(0, end);
+  if (end < text.size()) who.label = text.substr(end + 1);
   return who;
 }
 

@@ -24,6 +24,14 @@ TEST(Text, EscapesEveryByteThatCouldSteerATerminal) {
             "\\xc0\\x9b\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xe2\\x80");
 }
 
+TEST(Text, IsCutBetweenCharacters) {
+  EXPECT_EQ(whole_characters("label", 5), "label");
+  EXPECT_EQ(whole_characters("label", 4), "labe");
+  EXPECT_EQ(whole_characters("a\xe6\x97\xa5", 4), "a\xe6\x97\xa5");
+  EXPECT_EQ(whole_characters("a\xe6\x97\xa5", 3), "a");
+  EXPECT_EQ(whole_characters("\x97\x97\x97\x97\x97\x97", 5), "\x97\x97\x97\x97\x97");
+}
+
 TEST(Text, KnowsControlBytes) {
   EXPECT_FALSE(has_control("key \xc3\xa9"));
   EXPECT_TRUE(has_control("a\nb"));

@@ -66,6 +66,16 @@ inline constexpr OptionRow command[]{
      .target = &commands::Options::show_command,
      .help = "Let status show the command line, which may carry secrets",
      .environment = "RLOCK_SHOW_COMMAND"},
+    {.name = "label",
+     .kind = Kind::text,
+     .value = "TEXT",
+     .verbs = acquirers,
+     .group = Group::command,
+     .target = &commands::Options::label,
+     .help =
+         "Shown to those who wait for KEY and in status, to say what holds it: the URL of a CI job, say; cut behind "
+         "256 bytes",
+     .environment = "RLOCK_LABEL"},
 };
 
 }  // namespace rlock::cli::rows
