@@ -12,7 +12,7 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
 
 @test "man and completions are what rlock-docs writes" {
   mkdir man completions
-  "$(dirname "$RLOCK")/rlock-docs" .
+  "$(dirname "$RLOCK")/rlock-docs" "$root" .
   diff -r man "$root/man"
   diff -r completions "$root/completions"
 }

@@ -2,11 +2,13 @@
 
 #include <string>
 
+#include "docs/fill.hpp"
+
 namespace rlock::docs {
 
-/// The man page and the completions, written from the tables of cli/option_table and base/exit_status. They are
-/// committed under man/ and completions/; a test compares.
-std::string man_page();
+/// What the tables of cli/rows and base/exit_status say, for the texts in src/docs/*.in: the parts of the manual.
+Parts manual_parts();
+
 std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();

@@ -1,24 +1,54 @@
 #include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "docs/docs.hpp"
 
-// rlock-docs DIRECTORY: writes DIRECTORY/man/rlock.1 and DIRECTORY/completions/*, whose folders are there.
+namespace {
+
+using namespace rlock::docs;
+
+/// Writes the text of src/docs/NAME.in, its parts filled in, to DIRECTORY/FOLDER/NAME. Whether it could; if not, says
+/// why.
+struct Writer {
+  std::string source;
+  std::string directory;
+
+  bool write(const std::string& folder, const std::string& name, Parts parts) const {
+    const auto from = "src/docs/" + name + ".in";
+    std::ifstream in(source + "/" + from);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (text.empty()) return failed("cannot read " + source + "/" + from);
+    parts["note"] = "Written by rlock-docs from " + from + " and the tables in src/cli/rows. Do not edit.";
+    const auto filled = fill(text, parts);
+    if (!filled) return failed(from + " has @" + filled.error() + "@, which is not a part");
+    return save(folder + "/" + name, *filled);
+  }
+
+  bool save(const std::string& name, const std::string& text) const {
+    std::ofstream file(directory + "/" + name);
+    if (!(file << text) || !file.flush()) return failed("cannot write " + directory + "/" + name);
+    return true;
+  }
+
+  static bool failed(const std::string& what) {
+    std::cerr << "rlock-docs: " << what << "\n";
+    return false;
+  }
+};
+
+}  // namespace
+
+// rlock-docs SOURCE DIRECTORY: from SOURCE/src/docs/*.in writes DIRECTORY/man/* and DIRECTORY/completions/*, whose
+// folders are there.
 int main(int argc, char** argv) {
-  using namespace rlock::docs;
-  if (argc != 2) {
-    std::cerr << "usage: rlock-docs DIRECTORY\n";
+  if (argc != 3) {
+    std::cerr << "usage: rlock-docs SOURCE DIRECTORY\n";
     return 64;
   }
-  const std::string directory = argv[1];
-  for (const auto& [name, text] :
-       {std::pair("/man/rlock.1", man_page()), std::pair("/completions/rlock.bash", bash_completion()),
-        std::pair("/completions/_rlock", zsh_completion()), std::pair("/completions/rlock.fish", fish_completion())}) {
-    std::ofstream file(directory + name);
-    if (!(file << text) || !file.flush()) {
-      std::cerr << "rlock-docs: cannot write " << directory << name << "\n";
-      return 70;
-    }
-  }
-  return 0;
+  const Writer writer{argv[1], argv[2]};
+  const bool is_written =
+      writer.write("man", "rlock.1", manual_parts()) && writer.save("completions/rlock.bash", bash_completion()) &&
+      writer.save("completions/_rlock", zsh_completion()) && writer.save("completions/rlock.fish", fish_completion());
+  return is_written ? 0 : 70;
 }

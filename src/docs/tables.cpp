@@ -1,0 +1,113 @@
+#include <string>
+#include <vector>
+
+#include "base/exit_status.hpp"
+#include "cli/help.hpp"
+#include "cli/option_table.hpp"
+#include "docs/docs.hpp"
+#include "docs/mdoc.hpp"
+
+namespace rlock::docs {
+namespace {
+
+using cli::Group;
+
+std::string options_of(Group group) {
+  std::string entries;
+  for (const auto& row : cli::option_table()) {
+    if (row.group != group) continue;
+    entries += ".It";
+    if (row.letter != '\0') entries += std::string(" Fl ") + row.letter + " ,";
+    entries += " Fl \\-" + std::string(row.name);
+    if (!row.value.empty()) entries += " Ar " + argument(row.value);
+    entries += "\n";
+    if (row.verbs != cli::every_verb) {
+      std::string verbs;
+      for (const auto& verb : cli::verb_table()) {
+        if ((verb.bit & row.verbs) != 0) verbs += (verbs.empty() ? "" : ", ") + std::string(verb.name);
+      }
+      entries += "(" + verbs + ")\n";
+    }
+    entries += plain(row.help) + ".\n";
+    if (!row.default_text.empty()) entries += "The default is " + plain(row.default_text) + ".\n";
+    if (!row.environment.empty()) entries += "In the environment:\n.Ev " + std::string(row.environment) + " .\n";
+  }
+  return ".Ss " + std::string(group_title(group)) + "\n.Bl -tag -width Ds\n" + entries + ".El\n";
+}
+
+std::string not_in_files() {
+  std::vector<std::string> names;
+  for (const auto& row : cli::option_table()) {
+    if (row.sources == cli::Sources::command_line) names.push_back(".Fl \\-" + plain(row.name));
+  }
+  std::string text = "A file cannot set\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i + 1 == names.size()) text += "or\n";
+    text += names[i] + (i + 2 < names.size() ? " ,\n" : i + 1 < names.size() ? "\n" : " .\n");
+  }
+  return text;
+}
+
+std::string all_options() {
+  std::string text;
+  for (const auto group : {Group::lock, Group::waiting, Group::command, Group::server, Group::output}) {
+    text += options_of(group);
+  }
+  return text;
+}
+
+std::string environment() {
+  std::string text;
+  for (const auto& row : cli::option_table()) {
+    if (row.environment.empty()) continue;
+    text += ".It Ev " + std::string(row.environment) + "\nAs\n.Fl \\-" + std::string(row.name) + " .\n";
+  }
+  return text;
+}
+
+std::string synopsis() {
+  std::string text;
+  for (const auto& verb : cli::verb_table()) {
+    text += ".Nm\n.Cm " + std::string(verb.name) + "\n.Op Ar OPTIONS\n.Ar " + argument(verb.words_text) + "\n";
+  }
+  return text;
+}
+
+std::string verbs() {
+  std::string text;
+  for (const auto& verb : cli::verb_table()) {
+    text += ".It Cm " + std::string(verb.name) + "\n" + plain(verb.help) + ".\n";
+  }
+  return text;
+}
+
+std::string exit_statuses() {
+  std::string text;
+  for (const auto& row : base::exit_table) text += ".It " + argument(row.status) + "\n" + plain(row.when) + ".\n";
+  return text;
+}
+
+std::string examples() {
+  std::string text;
+  for (const auto& verb : cli::verb_table()) {
+    for (const auto& example : verb.examples) {
+      if (example.command.empty()) break;
+      text += (text.empty() ? "" : ".Pp\n") + plain(example.what) + "\n.Bd -literal -offset indent\n" +
+              plain(example.command) + "\n.Ed\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Parts manual_parts() {
+  return {
+      {"synopsis", synopsis()},         {"verbs", verbs()},
+      {"options", all_options()},       {"environment", environment()},
+      {"not_in_files", not_in_files()}, {"exit_statuses", exit_statuses()},
+      {"examples", examples()},
+  };
+}
+
+}  // namespace rlock::docs
