@@ -20,7 +20,7 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
-    redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect expect
+    redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect python3-yaml expect
     util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc zsh fish
 )
 # Not every release has it; without it one test is skipped.
@@ -80,6 +80,7 @@ check_elsewhere() {
         need GoogleTest compiles gtest/gtest.h
         need 'the redis module of Python' python3 -c 'import redis'
         need 'the pexpect module of Python' python3 -c 'import pexpect'
+        need 'the yaml module of Python' python3 -c 'import yaml'
         for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
             socat openssl shellcheck spin mandoc zsh fish; do
             need "$program" command -v "$program"
