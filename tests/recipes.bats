@@ -27,6 +27,7 @@ cron_commands() {
 # as_cron HOST COMMAND: as cron runs it there.
 as_cron() {
   env -i PATH="$(dirname "$RLOCK"):/usr/bin:/bin" SHELL=/bin/sh HOME="$PWD" LOGNAME=cron RLOCK_SERVER="$url" \
+    ${ASAN_OPTIONS:+"ASAN_OPTIONS=$ASAN_OPTIONS"} ${TSAN_OPTIONS:+"TSAN_OPTIONS=$TSAN_OPTIONS"} \
     /bin/sh -c "$2"
 }
 cron_jobs() {
@@ -159,6 +160,7 @@ setting() { sed -n "s/^$2=//p" "$examples/$1"; }
 }
 
 @test "systemd: the password comes from a credential" {
+  not_under_acl 'a user without a password'
   own_server --requirepass from-a-credential
   expect_error 77 '' rlock run -n "$key" -- true
   mkdir -m 700 credentials
@@ -336,4 +338,43 @@ fenced_transactions() {
   expect 3 env RLOCK_KEY="$key" RLOCK_FENCE="$(cat old)" "$examples/fenced-postgresql.sh" || return
   [[ $output == *"is too old"* ]] || return
   [ "$(psql -AtXc 'SELECT count(*) FROM totals')" = 2 ]
+}
+
+@test "moving: every option and variable of rlock that the tables name is there" {
+  local verb word
+  for verb in run acquire renew release status; do rlock $verb --help; done >help
+  # The right column of each table, what stands in backticks; behind -- are words of another command.
+  sed -nE '/^\|/{s/\\\|//g; s/.*\| ([^|]*) \|$/\1/p}' "$examples/moving.md" | grep -o '`[^`]*`' | tr -d '`' |
+    sed 's/ -- .*//' | grep -oE '(^|[ "(])--?[a-zA-Z-]+|RLOCK_[A-Z_]+' | tr -d ' "(' | sort -u >words
+  [ "$(wc -l <words)" -ge 25 ]
+  while read -r word; do
+    [[ $word == RLOCK_@(KEY|TOKEN|FENCE) ]] || grep -qE -- "(^|[^a-zA-Z-])$word([^a-z-]|\$)" help || {
+      echo "$word is nowhere"
+      return 1
+    }
+  done <words
+}
+
+@test "moving: each command line of rlock there does its job" {
+  local line
+  sed -nE '/^\|/{s/\\\|/\x01/g; s/.*\| ([^|]*) \|$/\1/p}' "$examples/moving.md" | grep -oE '`[^`]*rlock (run|acquire|release)[^`]*`' |
+    tr -d '`' | tr '\1' '|' >lines
+  [ "$(wc -l <lines)" -ge 9 ]
+  printf '#!/bin/sh\necho "$RLOCK_KEY" >>ran\n' >job
+  chmod +x job
+  while read -r line; do
+    redis flushall
+    rm -f ran
+    line=${line//COMMANDS/./job}
+    line=${line//COMMAND/./job}
+    [[ $line != *' PID '* ]] || line="sleep 60 & ${line/PID/\$!}; kill \$!"
+    [[ $line != *'rlock release'* ]] || line="eval \"\$(rlock acquire --export KEY)\"; $line"
+    if [[ $line == *'exec rlock'* ]]; then
+      printf '#!/bin/bash\n%s\n./job\n' "$line" >script
+      chmod +x script
+      line=./script
+    fi
+    expect 0 bash -c "$line"
+    [[ $line == *'rlock acquire'* ]] || [ "$(ran)" = KEY ]
+  done <lines
 }
