@@ -7,7 +7,7 @@ _rlock() {
   # The words of rlock itself: past options and their values to the verb, then to KEY.
   for ((i = 1; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
-      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config) ((i++)) ;;
+      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format) ((i++)) ;;
       --) [[ $verb != run ]] || { _rlock_command $((i + 1)); return; } ;;
       -*) ;;
       *)
@@ -58,6 +58,10 @@ _rlock_complete() {
       mapfile -t COMPREPLY < <(compgen -W 'none redisson' -- "$current")
       return
       ;;
+    --format)
+      mapfile -t COMPREPLY < <(compgen -W 'table json keys' -- "$current")
+      return
+      ;;
     -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--label|--server|--prefix|--connect-timeout) return ;;
   esac
   case $verb in
@@ -73,7 +77,7 @@ _rlock_complete() {
     acquire) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --quiet --verbose --help' -- "$current") ;;
     renew) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     release) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--force --grace --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
-    status) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--server --prefix --compat --password-file --connect-timeout --config --json --exit-code --quiet --verbose --help' -- "$current") ;;
+    status) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--server --prefix --compat --password-file --connect-timeout --config --json --format --exit-code --quiet --verbose --help' -- "$current") ;;
   esac
 }
 

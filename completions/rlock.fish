@@ -48,6 +48,7 @@ complete -c rlock -l password-file -rF -d 'The password is the first line of FIL
 complete -c rlock -l connect-timeout -x -d 'How long to wait for a server that does not answer or is down'
 complete -c rlock -l config -rF -d 'Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire status' -l json -d 'Print JSON'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l format -xa 'table json keys' -d 'What to print: a table, as without it, JSON, or one key a line'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN and RLOCK_FENCE as an export line for eval; (exit N) where it fails'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l exit-code -d 'Exit 0 when held, 1 when free'
 complete -c rlock -s q -l quiet -d 'Say nothing but errors'

@@ -101,8 +101,13 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   [[ ${lines[1]} = alpha* && ${lines[2]} = beta* && ${lines[3]} = ' '*waits* && ${lines[4]} = gamma* ]]
   rlock release beta "$token"
   finish
+  # A run of beta has ended, and its lock is remembered for that.
   run -0 rlock status --json
-  holds '[.locks[].key] == ["alpha", "gamma"]'
+  holds '[.locks[].key] == ["alpha", "beta", "gamma"] and (.locks[1] | .held == false and .last_run.exit_status == 0)'
+  token=$(rlock acquire delta)
+  rlock release delta "$token"
+  run -0 rlock status --json
+  holds '[.locks[].key] == ["alpha", "beta", "gamma"]'
 }
 
 @test "without a key, the locks of the prefix alone, under an empty one too" {

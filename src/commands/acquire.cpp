@@ -16,14 +16,10 @@ namespace rlock::commands {
 namespace {
 
 std::string text_of(const Options& options, const lock::Lease& lease) {
-  switch (options.format) {
-    case Format::json:
-      return lease_json(options.key, lease, options.ttl);
-    case Format::shell:
-      return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
-             " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
-    case Format::text:
-      break;
+  if (options.format == Format::json) return lease_json(options.key, lease, options.ttl);
+  if (options.format == Format::shell) {
+    return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
+           " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
   }
   return lease.token + "\n";
 }

@@ -10,7 +10,8 @@
 namespace rlock::commands {
 
 enum class OnLost { kill, warn };
-enum class Format { text, json, shell };
+/// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys) print.
+enum class Format { usual, json, shell, keys };
 /// Whose locks the lock's key is to be one of.
 enum class Compat { none, redisson };
 
@@ -49,7 +50,7 @@ struct Options {
   bool show_command = false;
   std::string label;
 
-  Format format = Format::text;
+  Format format = Format::usual;
   bool exit_code = false;
   bool force = false;
   bool quiet = false;

@@ -201,6 +201,12 @@ std::string locks_json(const std::vector<ListedLock>& sights) {
   return dump(value);
 }
 
+std::string key_lines(const std::vector<std::string>& keys) {
+  std::string lines;
+  for (const auto& key : keys) lines += base::printable(key) + "\n";
+  return lines;
+}
+
 std::string locks_table(const std::vector<ListedLock>& sights) {
   std::vector<Row> rows{{"KEY", "STATE", "WHO", "FOR", "TTL", "FENCE"}};
   for (const auto& sight : sights) {

@@ -11,32 +11,11 @@
 namespace rlock::commands {
 
 using base::Result;
-using State = lock::Inspection::State;
 
 namespace {
 
 // How many waiters of a lock are listed; more are only counted.
 constexpr std::int64_t max_waiters = 1'000;
-
-Result<std::vector<ListedLock>> look(lock::Backend& backend, const Options& options, base::Wait wait) {
-  std::vector<std::string> keys{options.key};
-  if (options.key.empty()) keys = RLOCK_TRY(backend.list(options.prefix, wait));
-  std::vector<std::string> wire_keys;
-  for (const auto& key : keys) wire_keys.push_back(options.prefix + key);
-  auto locks = RLOCK_TRY(backend.inspect(wire_keys, max_waiters, wait));
-
-  std::vector<ListedLock> sights;
-  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
-  if (options.key.empty()) {
-    std::erase_if(sights, [&](const ListedLock& sight) {
-      const auto& lock = sight.lock;
-      if (lock.waiting > 0) return false;
-      // A lock may have gone since it was listed. Without a prefix, a string without a ttl is other data, not a lock.
-      return lock.state == State::free || (options.prefix.empty() && lock.state == State::foreign && lock.is_endless());
-    });
-  }
-  return sights;
-}
 
 void tell_of_endless(const std::vector<ListedLock>& sights, const Options& options) {
   const auto is_endless = [](const ListedLock& s) { return s.lock.is_endless(); };
@@ -55,6 +34,18 @@ void tell_of_setup(lock::Backend& backend) {
   for (const auto& warning : *warnings) base::log_note(warning);
 }
 
+int printed(const std::string& text) {
+  if (print(text)) return base::exit_success;
+  base::log_error("cannot write to standard output");
+  return base::exit_internal;
+}
+
+std::string text_of(const std::vector<ListedLock>& sights, const View& view, const Options& options) {
+  if (options.format == Format::json) return view.is_of_one() ? lock_json(sights.front()) : locks_json(sights);
+  if (options.format == Format::keys) return key_lines(view.keys_of(sights));
+  return options.quiet ? "" : locks_table(sights);
+}
+
 }  // namespace
 
 // Holds no lock, so a signal may end it at any point.
@@ -70,20 +61,19 @@ int status(const Options& options) {
   const auto backend =
       open_backend(*addresses, options.prefix + options.key, scripts, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
-  auto sights = base::until_served(base::BootClock::now() + options.connect_timeout, plain,
-                                   [&](base::Instant) { return look(*backend, options, {base::never, plain}); });
+  View view(options.key, options.prefix);
+  const auto ask = [&](auto question) {
+    return base::until_served(base::BootClock::now() + options.connect_timeout, plain,
+                              [&](base::Instant) { return question(base::Wait(base::never, plain)); });
+  };
+  if (options.format == Format::keys && !options.exit_code) {
+    const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
+    return keys ? printed(key_lines(*keys)) : report(keys.error(), options);
+  }
+  const auto sights = ask([&](base::Wait wait) { return view.look(*backend, max_waiters, wait); });
   if (!sights) return report(sights.error(), options);
-  std::string text;
-  if (options.format == Format::json) {
-    text = options.key.empty() ? locks_json(*sights) : lock_json(sights->front());
-  } else if (!options.quiet) {
-    text = locks_table(*sights);
-    tell_of_endless(*sights, options);
-  }
-  if (!print(text)) {
-    base::log_error("cannot write to standard output");
-    return base::exit_internal;
-  }
+  if (options.format == Format::usual && !options.quiet) tell_of_endless(*sights, options);
+  if (const int status = printed(text_of(*sights, view, options)); status != base::exit_success) return status;
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return base::exit_success;

@@ -150,7 +150,8 @@ class Backend : public Holding {
   /// queue are listed.
   virtual base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys,
                                                         std::int64_t max_waiters, base::Wait wait) = 0;
-  /// Every lock whose wire key begins with prefix: the keys without the prefix, sorted. With an empty prefix, each
+  /// Every lock whose wire key begins with prefix: the keys without the prefix, sorted: those that are held, waited
+  /// for, or whose last run is remembered. With an empty prefix, each
   /// string on the server is listed, since it may be a lock of another library: the caller drops those that inspect()
   /// reports as foreign and without a ttl.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;

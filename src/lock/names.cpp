@@ -39,7 +39,10 @@ bool is_side_key(std::string_view name) {
 }
 
 std::string lock_of_side_key(std::string_view name) {
-  if (!name.starts_with("rlock:q:") && !name.starts_with("rlock:i:")) return {};
+  if (!name.starts_with("rlock:") || name.size() < 8 ||
+      std::string_view("qil").find(name[6]) == std::string_view::npos || name[7] != ':') {
+    return {};
+  }
   const auto tag = name.substr(8);
   if (tag.starts_with(':')) return std::string(tag.substr(1));
   const auto close = tag.find('}');

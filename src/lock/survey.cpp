@@ -107,11 +107,13 @@ Result<std::vector<Inspection>> inspect(ScriptRunner& server, std::span<const st
 }
 
 Result<std::vector<std::string>> list(redis::Session& server, const std::string& prefix, Wait wait) {
-  // A lock that an rlock holds or waits for has its info key; a foreign one only its own.
+  // A lock that an rlock holds or waits for has its info key, one that is free its last run; a foreign one only its
+  // own.
+  std::vector<Command> filters;
+  filters.push_back(prefix.empty() ? Command{"TYPE", "string"} : Command{"MATCH", escaped_for_match(prefix) + "*"});
+  if (prefix.empty() || !std::string_view("rlock:i:").starts_with(prefix)) filters.push_back({"MATCH", "rlock:[il]:*"});
   std::set<std::string> keys;
-  for (const Command& filter :
-       {Command{"MATCH", "rlock:i:*"},
-        prefix.empty() ? Command{"TYPE", "string"} : Command{"MATCH", escaped_for_match(prefix) + "*"}}) {
+  for (const auto& filter : filters) {
     std::string cursor = "0";
     do {
       const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
@@ -127,7 +129,6 @@ Result<std::vector<std::string>> list(redis::Session& server, const std::string&
       }
     } while (cursor != "0");
   }
-  keys.erase("");
   return std::vector<std::string>(keys.begin(), keys.end());
 }
 

@@ -10,13 +10,26 @@ Complaint set_format(commands::Options& options, std::string_view text) {
   return std::nullopt;
 }
 
+inline Complaint set_named_format(commands::Options& options, std::string_view text) {
+  using commands::Format;
+  options.format = text == "json" ? Format::json : text == "keys" ? Format::keys : Format::usual;
+  return std::nullopt;
+}
+
 /// What rlock prints.
 inline constexpr OptionRow output[]{
     {.name = "json",
      .verbs = acquire | status,
      .target = set_format<commands::Format::json>,
      .help = "Print JSON",
-     .excludes = "export"},
+     .excludes = "export format"},
+    {.name = "format",
+     .kind = Kind::choice,
+     .value = "table|json|keys",
+     .verbs = status,
+     .target = set_named_format,
+     .help = "What to print: a table, as without it, JSON, or one key a line",
+     .excludes = "json"},
     {.name = "export",
      .verbs = acquire,
      .target = set_format<commands::Format::shell>,

@@ -1,0 +1,85 @@
+#include "commands/view.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rlock::commands {
+
+using base::Result;
+using base::Wait;
+using State = lock::Inspection::State;
+
+namespace {
+
+constexpr std::string_view wild = "*?[";
+
+bool comes_before(const std::string& a, const std::string& b) {
+  const int order = ::strverscmp(a.c_str(), b.c_str());
+  return order != 0 ? order < 0 : a < b;
+}
+
+}  // namespace
+
+Result<std::vector<ListedLock>> View::look(lock::Backend& backend, std::int64_t max_waiters, Wait wait) {
+  if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::several;
+  if (kind_ != Kind::several) {
+    auto sights = RLOCK_TRY(look_at({key_}, backend, max_waiters, wait));
+    const bool may_be_pattern = kind_ == Kind::unknown && key_.find_first_of(wild) != std::string::npos;
+    kind_ = may_be_pattern && is_nothing(sights.front().lock) ? Kind::several : Kind::one;
+    if (kind_ == Kind::one) return sights;
+  }
+  auto keys = RLOCK_TRY(list(backend, wait));
+  auto sights = RLOCK_TRY(look_at(std::move(keys), backend, max_waiters, wait));
+  std::erase_if(sights, [&](const ListedLock& sight) { return is_nothing(sight.lock); });
+  return sights;
+}
+
+Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
+  // Under an empty prefix only a look tells a lock from other data.
+  if (key_.empty() && !prefix_.empty()) return list(backend, wait);
+  auto sights = RLOCK_TRY(look(backend, 1, wait));
+  return keys_of(std::move(sights));
+}
+
+std::vector<std::string> View::keys_of(std::vector<ListedLock> sights) const {
+  std::vector<std::string> keys;
+  for (auto& sight : sights) {
+    if (!is_nothing(sight.lock)) keys.push_back(std::move(sight.key));
+  }
+  return keys;
+}
+
+Result<std::vector<std::string>> View::list(lock::Backend& backend, Wait wait) const {
+  // What stands before the first special character the server can look for.
+  const auto head = key_.substr(0, key_.find_first_of("*?[\\"));
+  auto keys = RLOCK_TRY(backend.list(prefix_ + head, wait));
+  for (auto& key : keys) key.insert(0, head);
+  if (!key_.empty()) {
+    std::erase_if(keys, [&](const std::string& key) { return ::fnmatch(key_.c_str(), key.c_str(), 0) != 0; });
+  }
+  std::erase(keys, "");  // other data: no lock can have that key
+  std::ranges::sort(keys, comes_before);
+  return keys;
+}
+
+Result<std::vector<ListedLock>> View::look_at(std::vector<std::string> keys, lock::Backend& backend,
+                                              std::int64_t max_waiters, Wait wait) const {
+  std::vector<std::string> wire_keys;
+  wire_keys.reserve(keys.size());
+  for (const auto& key : keys) wire_keys.push_back(prefix_ + key);
+  auto locks = RLOCK_TRY(backend.inspect(wire_keys, max_waiters, wait));
+  std::vector<ListedLock> sights;
+  sights.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
+  return sights;
+}
+
+// A lock may have gone since it was listed. Without a prefix, a string without a ttl is other data, not a lock.
+bool View::is_nothing(const lock::Inspection& lock) const {
+  if (lock.waiting > 0 || lock.last_run) return false;
+  return lock.state == State::free || (prefix_.empty() && lock.state == State::foreign && lock.is_endless());
+}
+
+}  // namespace rlock::commands

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/options.hpp"
+#include "lock/backend.hpp"
+
+namespace rlock::commands {
+
+/// A lock in the list that status prints.
+struct ListedLock {
+  std::string key;
+  lock::Inspection lock;
+};
+
+/// What status looks at: one KEY, all keys that match a pattern, or all of the prefix. A KEY with one of `*?[` in it is
+/// a pattern unless a lock of just that name is held, waited for or remembered; the first look decides. Writes nothing.
+class View {
+ public:
+  View(std::string key, std::string prefix) : key_(std::move(key)), prefix_(std::move(prefix)) {}
+
+  /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
+  /// natural order of their keys (job2 before job10). max_waiters: of each lock so many are listed, 1 or more.
+  base::Result<std::vector<ListedLock>> look(lock::Backend& backend, std::int64_t max_waiters, base::Wait wait);
+  /// The keys alone, without a look at each lock where that can be left out: one may have become free meanwhile.
+  base::Result<std::vector<std::string>> keys(lock::Backend& backend, base::Wait wait);
+
+  /// Those of a look that look() would list.
+  std::vector<std::string> keys_of(std::vector<ListedLock> sights) const;
+
+  /// After a look: whether it is of one KEY.
+  bool is_of_one() const { return kind_ == Kind::one; }
+  /// "" for all.
+  const std::string& key() const { return key_; }
+
+ private:
+  enum class Kind { unknown, one, several };
+
+  base::Result<std::vector<std::string>> list(lock::Backend& backend, base::Wait wait) const;
+  base::Result<std::vector<ListedLock>> look_at(std::vector<std::string> keys, lock::Backend& backend,
+                                                std::int64_t max_waiters, base::Wait wait) const;
+  bool is_nothing(const lock::Inspection& lock) const;
+
+  std::string key_;
+  std::string prefix_;
+  Kind kind_ = Kind::unknown;
+};
+
+}  // namespace rlock::commands
