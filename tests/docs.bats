@@ -23,7 +23,7 @@ needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
   mandoc -T utf8 -O width=400 "$root/man/rlock.1" | col -b >page
   local verb word
   local verbs
-  verbs=$(rlock help | sed -n 's/^  rlock \([a-z]*\) *\[OPTIONS\].*/\1/p')
+  verbs=$(rlock help | sed -n '/^Usage/,/^Examples/s/^  rlock \([a-z]*\) .*/\1/p' | grep -vx help)
   [ "$(wc -w <<<"$verbs")" -ge 5 ]
   for verb in $verbs; do
     grep -q "^ *rlock $verb \[OPTIONS\]" page

@@ -262,7 +262,7 @@ verbs=(run acquire renew release status)
     [ -z "$verb" ] || grep -A9 '^Examples:' help | grep -q "rlock $verb"
   done
   rlock run --help >help
-  grep -A1 -- '--ttl D' help | grep -q 'default 30s; RLOCK_TTL'
+  grep -A1 -- '--ttl D' help | grep -qF '[default 30s; $RLOCK_TTL]'
   expect_error 64 "'lock'" rlock help lock
   nobody_called
 }
@@ -301,6 +301,18 @@ verbs=(run acquire renew release status)
   expect 0 rlock renew
   expect 0 rlock release
   is_free
+}
+
+@test "help into a pipe that nobody reads is quiet, SIGPIPE ignored or not" {
+  run --separate-stderr -0 python3 - <<'END'
+import os
+import subprocess
+for restored, wanted in (True, -13), (False, 0):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(["rlock", "run", "--help"], stdout=writing, stderr=subprocess.PIPE, restore_signals=restored)
+    assert (done.returncode, done.stderr) == (wanted, b""), done
+END
 }
 
 @test "help that cannot be written is an error" {

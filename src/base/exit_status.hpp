@@ -27,24 +27,25 @@ enum ExitStatus : int {
 struct ExitRow {
   std::string_view status;
   std::string_view when;
+  std::string_view brief;  ///< behind the status, in a line with others
 };
 
 /// The table that --help and the man page print; the only place where the meanings are written.
 inline constexpr std::array exit_table{
-    ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it"},
-    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do"},
-    ExitRow{"1", "status --exit-code: KEY is free"},
-    ExitRow{"64", "usage"},
-    ExitRow{"69", "no server reached, or it cannot serve now; never mistaken for busy"},
-    ExitRow{"70", "internal error"},
-    ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it"},
-    ExitRow{"77", "the server refused us: authentication or ACL"},
-    ExitRow{"78", "configuration, or KEY is in use with other --slots"},
-    ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's"},
-    ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran"},
-    ExitRow{"126", "COMMAND was found but could not be executed"},
-    ExitRow{"127", "COMMAND was not found"},
-    ExitRow{"128+n", "signal n ended rlock while it waited; it no longer stands in the queue"},
+    ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it", "own"},
+    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do", "success"},
+    ExitRow{"1", "status --exit-code: KEY is free", "free (--exit-code)"},
+    ExitRow{"64", "usage", "usage"},
+    ExitRow{"69", "no server reached, or it cannot serve now; never mistaken for busy", "no server reached"},
+    ExitRow{"70", "internal error", "internal error"},
+    ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it", "busy"},
+    ExitRow{"77", "the server refused us: authentication or ACL", "refused"},
+    ExitRow{"78", "configuration, or KEY is in use with other --slots", "configuration"},
+    ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's", "lock lost"},
+    ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran", "COMMAND not started"},
+    ExitRow{"126", "COMMAND was found but could not be executed", "not executable"},
+    ExitRow{"127", "COMMAND was not found", "not found"},
+    ExitRow{"128+n", "signal n ended rlock while it waited; it no longer stands in the queue", "ended by a signal"},
 };
 
 /// The status that stands for an error. Interrupted has none of its own: 128 + the signal.

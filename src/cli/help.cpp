@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/exit_status.hpp"
+#include "base/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -10,6 +11,9 @@ namespace {
 constexpr std::size_t max_width = 80;
 constexpr std::size_t option_indent = 28;
 constexpr std::size_t status_indent = 13;
+constexpr std::size_t verb_indent = 42;
+constexpr std::size_t server_indent = 48;
+constexpr std::string_view durations = "A duration D is 500ms, 30s, 5m, 1h30m or 1d; a bare number is seconds.\n";
 
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
@@ -22,17 +26,61 @@ std::string entry(std::string name, std::string_view text, std::size_t indent) {
   return padded(std::move(name), indent) + wrapped(text, indent, max_width) + "\n";
 }
 
+// What a server URL may be. The man page has more of each.
+struct ServerForm {
+  std::string_view url;
+  std::string_view what;
+};
+
+constexpr ServerForm server_forms[]{
+    {"redis://[[user:]password@]host[:port][/db]", "a server; rediss:// with TLS"},
+    {"unix:///path[?db=N]", "one at a Unix socket"},
+    {"redis+sentinel://host[:port],.../master[/db]", "the master that Sentinel names"},
+    {"redis+cluster://host[:port],...", "a Cluster"},
+    {"local", "this machine alone"},
+    {"URL,URL,URL", "3 to 7: a majority holds"},
+};
+
+std::string server_urls() {
+  std::string text = "Servers (--server URL, or RLOCK_SERVER):\n";
+  for (const auto& form : server_forms) text += entry("  " + std::string(form.url), form.what, server_indent);
+  return text;
+}
+
 std::string exit_statuses() {
   std::string text = "Exit status:\n";
   for (const auto& row : base::exit_table) text += entry("  " + std::string(row.status), row.when, status_indent);
   return text;
 }
 
+// Those that users of the verb meet, in a line or two.
+std::string exit_statuses_of(const VerbRow& verb) {
+  std::string text;
+  for (auto left = verb.exits; !left.empty();) {
+    const auto* row = std::ranges::find(base::exit_table, base::take_word(left), &base::ExitRow::status);
+    text += (text.empty() ? "" : ", ") + std::string(row->status) + " " + std::string(row->brief);
+  }
+  return wrapped("Exit status: " + text + "; more in rlock help.", 0, max_width) + "\n";
+}
+
+// " [default 30s; $RLOCK_TTL]"; empty: neither.
+std::string origin(const OptionRow& row) {
+  std::string text;
+  if (!row.default_text.empty()) text = "default " + std::string(row.default_text);
+  if (!row.environment.empty()) text += (text.empty() ? "$" : "; $") + std::string(row.environment);
+  return text.empty() ? text : " [" + text + "]";
+}
+
 std::string option_entry(const OptionRow& row) {
   std::string name = row.letter != '\0' ? std::string{' ', ' ', '-', row.letter, ',', ' '} : std::string(6, ' ');
   name += "--" + std::string(row.name);
   if (!row.value.empty()) name += " " + std::string(row.value);
-  return entry(std::move(name), full_help(row), option_indent);
+  auto text = entry(std::move(name), row.help, option_indent);
+  text.pop_back();
+  auto more = origin(row);
+  const auto column = text.size() - text.rfind('\n') - 1;  // npos + 1 is 0
+  if (column + more.size() > max_width) more.replace(0, 1, "\n" + std::string(option_indent, ' '));
+  return text + more + "\n";
 }
 
 }  // namespace
@@ -57,21 +105,17 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   return result;
 }
 
-std::string full_help(const OptionRow& row) {
-  std::string more;
-  if (!row.default_text.empty()) more = "default " + std::string(row.default_text);
-  if (!row.environment.empty()) more += (more.empty() ? "" : "; ") + std::string(row.environment);
-  return std::string(row.help) + (more.empty() ? "" : " [" + more + "]");
-}
-
 std::string overview() {
-  std::string text = "rlock: hold a lock on a Redis or Valkey server while a command runs\n\nUsage:\n";
+  std::string text =
+      "rlock: hold a lock on a Redis or Valkey server while a command runs\n\n"
+      "Usage: rlock VERB [OPTIONS] ...\n\n";
   for (const auto& verb : verb_table()) {
-    const auto usage = "  rlock " + padded(std::string(verb.name), 8) + "[OPTIONS] " + std::string(verb.words_text);
-    text += entry(usage, verb.help, 52);
+    text += entry("  rlock " + std::string(verb.name) + " " + std::string(verb.words_text), verb.help, verb_indent);
   }
-  text += "  rlock help [VERB]\n\nrlock VERB --help lists the options of each. rlock --version prints the version.\n\n";
-  return text + exit_statuses();
+  text += entry("  rlock help [VERB]", "The options of VERB, with examples", verb_indent) +
+          entry("  rlock --version", "Print the version", verb_indent) + "\nExamples:\n";
+  for (const auto& verb : verb_table()) text += "  " + std::string(verb.examples.front().command) + "\n";
+  return text + "\n" + std::string(durations) + "\n" + server_urls() + "\n" + exit_statuses();
 }
 
 std::string help_of(const VerbRow& verb) {
@@ -84,13 +128,14 @@ std::string help_of(const VerbRow& verb) {
     }
     if (!entries.empty()) text += "\n" + std::string(group_title(group)) + ":\n" + entries;
   }
-  text += "  -h, --help" + std::string(option_indent - 12, ' ') + "Print this help\n" + "  -V, --version" +
-          std::string(option_indent - 15, ' ') + "Print the version\n\nExamples:\n";
+  text += entry("  -h, --help", "Print this help", option_indent) +
+          entry("  -V, --version", "Print the version", option_indent) + "\n" + std::string(durations) +
+          exit_statuses_of(verb) + "\nExamples:\n";
   for (const auto& example : verb.examples) {
     if (example.command.empty()) break;
     text += "  # " + std::string(example.what) + "\n  " + std::string(example.command) + "\n";
   }
-  return text + "\n" + exit_statuses();
+  return text;
 }
 
 }  // namespace rlock::cli

@@ -10,9 +10,6 @@ namespace rlock::cli {
 std::string overview();
 std::string help_of(const VerbRow& verb);
 
-/// The help of an option with its default and variable behind it.
-std::string full_help(const OptionRow& row);
-
 /// text in lines of at most `width` columns, each behind `indent` blanks but the first.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width);
 

@@ -34,6 +34,7 @@ struct VerbRow {
   Words words;
   std::string_view help;
   int (*handler)(const commands::Options&);
+  std::string_view exits;           ///< statuses of base::exit_table that its users meet, with spaces between them
   std::array<Example, 6> examples;  ///< an empty command: none
 };
 
@@ -60,7 +61,8 @@ struct OptionRow {
   unsigned verbs = every_verb;
   Group group = Group::output;
   Target target{};
-  std::string_view help{};
+  std::string_view help{};          ///< a line or two, without a full stop
+  std::string_view more{};          ///< further sentences, for the man page alone
   std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -27,7 +28,8 @@ using commands::Options;
 namespace {
 
 Finished printed(std::string_view text) {
-  if (commands::print(text)) return {base::exit_success};
+  // Who closes the pipe has read enough: `rlock run --help | head`, where SIGPIPE is ignored.
+  if (commands::print(text) || errno == EPIPE) return {base::exit_success};
   base::log_error("cannot write to standard output");
   return {base::exit_internal};
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,17 @@ namespace rlock::docs {
 namespace {
 
 using cli::Group;
+
+// A line each, as mdoc wants them.
+std::string sentences(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(". "), text.size() - 1) + 1;
+    lines += plain(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 std::string options_of(Group group) {
   std::string entries;
@@ -28,7 +40,7 @@ std::string options_of(Group group) {
       }
       entries += "(" + verbs + ")\n";
     }
-    entries += plain(row.help) + ".\n";
+    entries += plain(row.help) + ".\n" + sentences(row.more);
     if (!row.default_text.empty()) entries += "The default is " + plain(row.default_text) + ".\n";
     if (!row.environment.empty()) entries += "In the environment:\n.Ev " + std::string(row.environment) + " .\n";
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -35,6 +36,7 @@ TEST(OptionTable, NamesNothingTwice) {
 TEST(OptionTable, EachRowIsWhole) {
   for (const auto& row : option_table()) {
     EXPECT_FALSE(row.help.empty()) << row.name;
+    EXPECT_LE(row.help.size(), 104U) << row.name << ": two lines of --help; the rest belongs into more";
     EXPECT_EQ(row.value.empty(), row.kind == Kind::flag) << row.name;
     EXPECT_FALSE(std::holds_alternative<std::monostate>(row.target)) << row.name;
     std::istringstream names{std::string(row.excludes)};
@@ -47,6 +49,10 @@ TEST(OptionTable, EachRowIsWhole) {
   for (const auto& verb : verb_table()) {
     EXPECT_NE(verb.handler, nullptr);
     EXPECT_FALSE(verb.examples.front().command.empty()) << verb.name;
+    std::istringstream statuses{std::string(verb.exits)};
+    for (std::string status; statuses >> status;) {
+      EXPECT_NE(std::ranges::find(base::exit_table, status, &base::ExitRow::status), base::exit_table.end()) << status;
+    }
   }
 }
 

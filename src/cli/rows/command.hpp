@@ -32,7 +32,7 @@ inline constexpr OptionRow command[]{
      .verbs = acquirers,
      .group = Group::command,
      .target = set_signal,
-     .help = "The signal that asks COMMAND, or PID, to end when the lock is lost",
+     .help = "Signal to COMMAND, or PID, when the lock is lost",
      .default_text = "TERM"},
     {.name = "kill-after",
      .letter = 'k',
@@ -59,7 +59,7 @@ inline constexpr OptionRow command[]{
      .verbs = run,
      .group = Group::command,
      .target = &commands::Options::tree,
-     .help = "Hold the lock until all that COMMAND started has ended"},
+     .help = "Hold KEY until all that COMMAND started has ended"},
     {.name = "show-command",
      .verbs = run,
      .group = Group::command,
@@ -72,9 +72,8 @@ inline constexpr OptionRow command[]{
      .verbs = acquirers,
      .group = Group::command,
      .target = &commands::Options::label,
-     .help =
-         "Shown to those who wait for KEY and in status, to say what holds it: the URL of a CI job, say; cut behind "
-         "256 bytes",
+     .help = "Tell those who wait, and status, what holds KEY: the URL of a CI job, say",
+     .more = "What is longer than 256 bytes is cut.",
      .environment = "RLOCK_LABEL"},
 };
 

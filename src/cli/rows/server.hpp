@@ -32,12 +32,13 @@ inline constexpr OptionRow server[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help =
-         "What keeps the lock: redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
-         "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., or local, a private server "
-         "of this machine; rediss in place of redis is TLS, with [?cacert=FILE&cert=FILE&key=FILE]; 3 to 7 URLs, "
-         "with commas between them or an option each, are independent servers of which a majority holds the lock "
-         "(Redlock); without it redis://127.0.0.1:6379",
+     .help = "redis://HOST, unix:///PATH or another form of rlock help; without it redis://127.0.0.1:6379",
+     .more =
+         "The forms are redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
+         "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., and local, a private server "
+         "of this machine. With rediss in place of redis it is TLS, with [?cacert=FILE&cert=FILE&key=FILE]. 3 to 7 "
+         "URLs, with commas between them or an option each, are independent servers of which a majority holds the lock "
+         "(Redlock).",
      .environment = "RLOCK_SERVER",
      .repeatable = true},
     {.name = "prefix",
@@ -45,7 +46,8 @@ inline constexpr OptionRow server[]{
      .value = "P",
      .group = Group::server,
      .target = &commands::Options::prefix,
-     .help = "Put before KEY on the server; with '' the key is that of other libraries",
+     .help = "Put P before KEY on the server",
+     .more = "With '' the key is that of other libraries.",
      .default_text = "rlock:",
      .environment = "RLOCK_PREFIX"},
     {.name = "compat",
@@ -53,8 +55,8 @@ inline constexpr OptionRow server[]{
      .value = "none|redisson",
      .group = Group::server,
      .target = set_compat,
-     .help = "With redisson, KEY is an RLock of Redisson: rlock and services that lock it exclude and wake each other; "
-             "see LOCKS OF OTHER LIBRARIES in rlock(1)",
+     .help = "With redisson, KEY is an RLock of Redisson",
+     .more = "rlock and services that lock it exclude and wake each other. See LOCKS OF OTHER LIBRARIES.",
      .default_text = "none",
      .environment = "RLOCK_COMPAT"},
     {.name = "password-file",
@@ -62,14 +64,14 @@ inline constexpr OptionRow server[]{
      .value = "FILE",
      .group = Group::server,
      .target = &commands::Options::password_file,
-     .help = "The password is the first line of FILE",
+     .help = "Read the password from the first line of FILE",
      .environment = "RLOCK_PASSWORD_FILE"},
     {.name = "connect-timeout",
      .kind = Kind::duration,
      .value = "D",
      .group = Group::server,
      .target = &commands::Options::connect_timeout,
-     .help = "How long to wait for a server that does not answer or is down",
+     .help = "How long to try a server that is down or does not answer",
      .default_text = "5s",
      .min = 1},
     {.name = "config",
@@ -77,7 +79,8 @@ inline constexpr OptionRow server[]{
      .value = "FILE",
      .group = Group::server,
      .target = &commands::Options::config_file,
-     .help = "Read options from FILE; without it from /etc/rlock.conf and, over it, $XDG_CONFIG_HOME/rlock.conf",
+     .help = "Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf",
+     .more = "The first is $XDG_CONFIG_HOME/rlock.conf where that variable is set, and is over the second.",
      .environment = "RLOCK_CONFIG",
      .sources = Sources::command_line},
 };

@@ -39,8 +39,10 @@ inline constexpr OptionRow waiting[]{
      .verbs = acquirers | release,
      .group = Group::waiting,
      .target = &commands::Options::grace,
-     .help = "For D after the server started or was promoted, keep a free lock for its earlier holder, whom the "
-             "server may have forgotten; give the largest ttl in use, best in /etc/rlock.conf; without it, do not",
+     .help = "For D after a start of the server, keep a free lock for its earlier holder",
+     .more =
+         "The server may have forgotten the holder, when it was restarted or a replica was promoted. Give the largest "
+         "ttl in use, best in /etc/rlock.conf. Without this option nothing is kept.",
      .environment = "RLOCK_GRACE"},
 };
 
