@@ -6,7 +6,7 @@
 
 namespace rlock::docs {
 
-/// What the tables of cli/rows and base/exit_status say, for the texts in src/docs/*.in: the parts of the manual.
+/// The parts of the manual: what the tables of cli/rows, base/exit_status and the arithmetic of lock/lease say.
 Parts manual_parts();
 
 std::string bash_completion();

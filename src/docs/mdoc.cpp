@@ -1,12 +1,34 @@
 #include "docs/mdoc.hpp"
 
+#include <algorithm>
+
 namespace rlock::docs {
 
 std::string plain(std::string_view text) {
   std::string result;
   for (const char c : text) {
+    // Characters that a typesetter shows as others, which could not be copied into a shell.
     if (result.empty() && (c == '.' || c == '\'')) result += "\\&";
-    result += c == '\\' ? std::string("\\e") : c == '-' ? "\\-" : c == '\'' ? "\\(aq" : std::string(1, c);
+    result += c == '\\'   ? "\\e"
+              : c == '-'  ? "\\-"
+              : c == '\'' ? "\\(aq"
+              : c == '`'  ? "\\(ga"
+              : c == '~'  ? "\\(ti"
+              : c == '^'  ? "\\(ha"
+                          : std::string(1, c);
+  }
+  return result;
+}
+
+std::string prose(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    if (word.find("://") != word.npos) result += "\\%";
+    result += plain(word);
+    text.remove_prefix(word.size());
+    if (!text.empty()) result += ' ';
+    text.remove_prefix(text.empty() ? 0 : 1);
   }
   return result;
 }
@@ -17,6 +39,24 @@ std::string argument(std::string_view text) {
     const auto word = text.substr(i, text.find(' ', i) - i);
     result += (result.empty() ? "" : " ") + ("\"" + plain(word) + "\"");
     i += word.size() + 1;
+  }
+  return result;
+}
+
+std::string verbatim(std::string_view text, std::size_t width) {
+  std::string result;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    std::string indent;
+    while (indent.size() + line.size() > width) {
+      const auto end = line.rfind(' ', width - indent.size());
+      if (end == line.npos) break;
+      result += plain(indent + std::string(line.substr(0, end))) + "\n";
+      line.remove_prefix(end + 1);
+      indent = "  ";
+    }
+    result += plain(indent + std::string(line)) + "\n";
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,7 +9,13 @@ namespace rlock::docs {
 /// Text as mdoc takes it: no escapes, no macro at the start of a line.
 std::string plain(std::string_view text);
 
+/// The same as a line of a paragraph: no URL is hyphenated.
+std::string prose(std::string_view text);
+
 /// The same as arguments of a macro: a word that could be a macro's name, or closes a sentence, is none there.
 std::string argument(std::string_view text);
+
+/// Lines for .Bd -literal. One that is wider than that many columns goes on in lines that begin with two blanks.
+std::string verbatim(std::string_view text, std::size_t width);
 
 }  // namespace rlock::docs

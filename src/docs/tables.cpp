@@ -1,14 +1,21 @@
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "cli/help.hpp"
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"
 #include "docs/mdoc.hpp"
+#include "lock/lease.hpp"
 
 namespace rlock::docs {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 using cli::Group;
@@ -18,10 +25,20 @@ std::string sentences(std::string_view text) {
   std::string lines;
   while (!text.empty()) {
     const auto end = std::min(text.find(". "), text.size() - 1) + 1;
-    lines += plain(text.substr(0, end)) + "\n";
+    lines += prose(text.substr(0, end)) + "\n";
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+// Which verbs have the option; nothing for one that all have.
+std::string verbs_of(const cli::OptionRow& row) {
+  if (row.verbs == cli::every_verb) return {};
+  std::string verbs;
+  for (const auto& verb : cli::verb_table()) {
+    if ((verb.bit & row.verbs) != 0) verbs += (verbs.empty() ? "" : ", ") + std::string(verb.name);
+  }
+  return "(" + verbs + ")\n";
 }
 
 std::string options_of(Group group) {
@@ -33,18 +50,25 @@ std::string options_of(Group group) {
     entries += " Fl \\-" + std::string(row.name);
     if (!row.value.empty()) entries += " Ar " + argument(row.value);
     entries += "\n";
-    if (row.verbs != cli::every_verb) {
-      std::string verbs;
-      for (const auto& verb : cli::verb_table()) {
-        if ((verb.bit & row.verbs) != 0) verbs += (verbs.empty() ? "" : ", ") + std::string(verb.name);
-      }
-      entries += "(" + verbs + ")\n";
-    }
-    entries += plain(row.help) + ".\n" + sentences(row.more);
+    entries += verbs_of(row);
+    entries += prose(row.help) + ".\n" + sentences(row.more);
     if (!row.default_text.empty()) entries += "The default is " + plain(row.default_text) + ".\n";
     if (!row.environment.empty()) entries += "In the environment:\n.Ev " + std::string(row.environment) + " .\n";
   }
   return ".Ss " + std::string(group_title(group)) + "\n.Bl -tag -width Ds\n" + entries + ".El\n";
+}
+
+// The options that a file may hold: what stands for the value, the default, the verbs.
+std::string file_options() {
+  std::string text;
+  for (const auto& row : cli::option_table()) {
+    if (row.sources == cli::Sources::command_line) continue;
+    const auto value = row.kind == cli::Kind::flag ? std::string_view("true") : row.value;
+    text += ".It Cm " + plain(row.name) + " Li = Ar " + argument(value) + "\n" + prose(row.help) + ".\n";
+    if (!row.default_text.empty()) text += "The default is " + plain(row.default_text) + ".\n";
+    text += verbs_of(row);
+  }
+  return text;
 }
 
 std::string not_in_files() {
@@ -99,12 +123,33 @@ std::string exit_statuses() {
   return text;
 }
 
+// "13.6 s", rounded down; whole seconds from a minute on.
+std::string seconds(std::chrono::nanoseconds time) {
+  const auto tenths = std::chrono::floor<std::chrono::milliseconds>(time).count() / 100;
+  if (tenths >= 600) return std::to_string(tenths / 10) + " s";
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+// A renewal is due at ttl / 3, and COMMAND is asked to end at the deadline less what ending and killing take.
+std::string outages() {
+  std::string text;
+  for (const auto& ttl : {6s, 15s, 30s, 60s, 300s}) {
+    const auto terms = lock::LeaseTerms::make(ttl, std::nullopt, lock::Renewing::yes);
+    if (!terms) continue;
+    const auto longest = terms->usable() - terms->grace - terms->kill_time;
+    const auto renewal = terms->renew_at({}) - base::Instant{};
+    text += ".It " + base::format_duration(ttl) + " Ta " + seconds(longest - renewal) + " Ta " + seconds(longest) +
+            " Ta " + seconds(terms->grace) + "\n";
+  }
+  return text;
+}
+
 std::string examples() {
   std::string text;
   for (const auto& verb : cli::verb_table()) {
     for (const auto& example : verb.examples) {
       if (example.command.empty()) break;
-      text += (text.empty() ? "" : ".Pp\n") + plain(example.what) + "\n.Bd -literal -offset indent\n" +
+      text += (text.empty() ? "" : ".Pp\n") + plain(example.what) + "\n.Bd -literal -offset 2n\n" +
               plain(example.command) + "\n.Ed\n";
     }
   }
@@ -118,7 +163,8 @@ Parts manual_parts() {
       {"synopsis", synopsis()},         {"verbs", verbs()},
       {"options", all_options()},       {"environment", environment()},
       {"not_in_files", not_in_files()}, {"exit_statuses", exit_statuses()},
-      {"examples", examples()},
+      {"examples", examples()},         {"outages", outages()},
+      {"file_options", file_options()},
   };
 }
 
