@@ -155,7 +155,7 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   expect_error 77 NOPERM rlock status
 }
 
-# Which right is for which URL or option: what the README says.
+# Which right is for which URL or option: what docs/servers.md says.
 @test "without INFO, WAIT or CONFIG GET only what needs them is refused, and says so" {
   # shellcheck disable=SC2086 # words
   permit $acl -info -wait
@@ -229,11 +229,11 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   [ "$(redis exists "other:$key")" = 0 ]
 }
 
-# team NAME: the user NAME, with the rule that the README prints for app1. Leaves the URL in RLOCK_SERVER.
+# team NAME: the user NAME, with the rule that docs/servers.md prints for app1. Leaves the URL in RLOCK_SERVER.
 team() {
   local rule common=${acl/'~rlock:* resetchannels &rlock:w:* '/}
   [ "$common" != "$acl" ]
-  rule=$(sed -n 's/^    \(~app1:.*\)$/\1/p' "$BATS_TEST_DIRNAME/../README.md")
+  rule=$(sed -n 's/^    \(~app1:.*\)$/\1/p' "$BATS_TEST_DIRNAME/../docs/servers.md")
   [ -n "$rule" ]
   # shellcheck disable=SC2086 # words
   redis acl setuser "$1" reset '>p' $common ${rule//app1/$1}
@@ -254,7 +254,7 @@ out_of_reach() {
   }
 }
 
-@test "two teams with the rule of the README share a server, and neither can touch what is the other's" {
+@test "two teams with the rule of docs/servers.md share a server, and neither can touch what is the other's" {
   local name lock token side touched=0
   redis flushall
   team app1

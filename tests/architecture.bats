@@ -39,9 +39,9 @@ only() {
   [ "$(grep -rl 'nlohmann/' "$src")" = "$src/commands/output.cpp" ]
 }
 
-@test "the README prints the ACL that the tests run under" {
+@test "docs/servers.md prints the ACL that the tests run under" {
   acl=$(cat "$BATS_TEST_DIRNAME/acl.conf")
-  grep -qxF "    ACL SETUSER rlock on >PASSWORD ${acl#on }" "$BATS_TEST_DIRNAME/../README.md"
+  grep -qxF "    ACL SETUSER rlock on >PASSWORD ${acl#on }" "$BATS_TEST_DIRNAME/../docs/servers.md"
 }
 
 @test "the README's exit statuses are those of the table" {

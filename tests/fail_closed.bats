@@ -84,10 +84,10 @@ stops() {
   [[ $stderr == *"busy: $key"* ]]
 }
 
-# The README's recipes, a file each: what stands indented in "Use it".
+# The recipes, a file each: what stands indented in "Use it" of the README, and in docs/using.md.
 recipes() {
   local section
-  section=$(sed -n '/^## Use it/,/^## Exit/p' "$BATS_TEST_DIRNAME/../README.md")
+  section=$(sed -n '/^## Use it/,/^## Exit/p' "$BATS_TEST_DIRNAME/../README.md" && cat "$BATS_TEST_DIRNAME/../docs/using.md")
   awk '/^    / { if (!inside) n++; inside = 1; print substr($0, 5) > ("recipe-" n); next } { inside = 0 }' <<<"$section"
   # A lock of another form and prefix is acquired by nobody here.
   grep -l -e --compat recipe-* | xargs -r rm
@@ -102,7 +102,7 @@ recipes() {
   [ "$(wc -w <<<"$held")" -ge 4 ]
 }
 
-@test "every recipe of the README runs its script when the lock is free" {
+@test "every recipe of the README and of docs/using.md runs its script when the lock is free" {
   recipes
   local recipe
   for recipe in recipe-*; do
@@ -115,7 +115,7 @@ recipes() {
   done
 }
 
-@test "no recipe of the README runs its script while somebody else has the lock" {
+@test "no recipe of the README or of docs/using.md runs its script while somebody else has the lock" {
   recipes
   redis flushall  # one holds its lock for a while after its end
   local recipe name

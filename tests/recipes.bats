@@ -378,3 +378,57 @@ fenced_transactions() {
     [[ $line == *'rlock acquire'* ]] || [ "$(ran)" = KEY ]
   done <lines
 }
+
+@test "README: the server, the two hosts and the cron job of its five minutes, as typed" {
+  needs_mounts
+  unshare --net true 2>/dev/null || skip 'needs network namespaces'
+  sed -n '/^## Five minutes/,/^## Use it/{s/^    //p}' "$BATS_TEST_DIRNAME/../README.md" >typed
+  grep -E '^(bind|requirepass|append)' typed >redis.conf
+  [ "$(wc -l <redis.conf)" = 4 ]
+  sed -n 's/^rlock run -n try/&/p' typed | sed 's/sleep 10/until [ -e go ]; do sleep 0.05; done/' >try
+  sed -n 's,^0 3 \* \* \* \(.*\)/usr/local/bin/nightly.sh,\1./nightly.sh,p' typed >cron
+  printf '#!/bin/sh\nhostname >>ran\n' >nightly.sh
+  chmod +x nightly.sh
+  cp -a /etc etc
+  echo '127.0.0.1 locks.example.com' >>etc/hosts
+  # Both hosts have the same file.
+  grep '^server = ' typed >etc/rlock.conf
+  chmod 640 etc/rlock.conf
+  # on HOST: runs the line of standard input there, with the environment of cron.
+  cat >hosts <<-'END'
+	set -e
+	on() {
+	  unshare --uts sh -c 'hostname "$1" && exec env -i PATH="$2:/usr/bin:/bin" HOME=/nonexistent sh -c "$3"' \
+	    sh "$1" "$(dirname "$RLOCK")" "$(cat)"
+	}
+	ip link set lo up
+	mount --bind etc /etc
+	redis-server redis.conf --dir "$PWD" >server.log 2>&1 &
+	trap "kill $!" EXIT
+	until echo rlock status | on web1 2>/dev/null; do sleep 0.05; done
+	on web1 <try >said-1 &
+	first=$!
+	until [ -s said-1 ]; do sleep 0.05; done
+	status=0
+	on web2 <try >said-2 2>&1 || status=$?
+	touch go
+	wait "$first"
+	[ "$status" = 75 ]
+	on web1 <cron >mail-1 2>&1 &
+	first=$!
+	on web2 <cron >mail-2 2>&1
+	wait "$first"
+	echo rlock status nightly | on web2 >status
+	END
+  until_ended timeout 30 unshare --mount --net bash hosts
+  [ "$(cat said-1)" = hello ]
+  [[ "$(cat said-2)" == *'rlock: busy: try is held by '*web1* ]]
+  [ -z "$(cat mail-1 mail-2)" ]
+  [ "$(wc -l <ran)" = 1 ]
+  grep -q "$(cat ran)" status
+}
+# until_ended COMMAND...: in the background, so that bats can end it.
+until_ended() {
+  background "$@"
+  finish
+}

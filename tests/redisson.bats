@@ -3,7 +3,7 @@
 load helper
 load topologies
 
-# What the README adds to acl.conf; the names of the locks are bare here.
+# What docs/servers.md adds to acl.conf; the names of the locks are bare here.
 acl_more='~* &redisson_lock__channel:* +spublish +pubsub|shardnumsub'
 export RLOCK_PREFIX='' RLOCK_COMPAT=redisson
 
@@ -298,10 +298,10 @@ queue() {
   expect_error 75 "busy: $key" rlock run -n "$key" -- true
 }
 
-@test "the README's example does what it says, and nothing is denied that is more than the README permits" {
+@test "the example of docs/servers.md does what it says, and nothing is denied that is more than it permits" {
   local more
-  example=$(sed -n 's/^    \(rlock run --compat .*[^ ]\)  *# .*/\1/p' "$BATS_TEST_DIRNAME/../README.md")
-  more=$(sed -n 's/^| `--compat redisson` | `\(.*\)` |$/\1/p' "$BATS_TEST_DIRNAME/../README.md")
+  example=$(sed -n 's/^    \(rlock run --compat .*[^ ]\)  *# .*/\1/p' "$BATS_TEST_DIRNAME/../docs/servers.md")
+  more=$(sed -n 's/^| `--compat redisson` | `\(.*\)` |$/\1/p' "$BATS_TEST_DIRNAME/../docs/servers.md")
   key=orders more=${more//\\/}
   # shellcheck disable=SC2046 # words
   redis acl setuser narrow reset on nopass $(cat "$BATS_TEST_DIRNAME/acl.conf") ${more/KEY/$key}

@@ -11,7 +11,7 @@ namespace rlock::commands {
 /// {"key", "token", "fence", "ttl_ms"} and a newline.
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl);
 
-/// One lock as an object: {"version", "key", "held", "holders", "waiting", "waiters"}. The README has its fields.
+/// One lock as an object: {"version", "key", "held", "holders", "waiting", "waiters"}. The manual has its fields.
 std::string lock_json(const ListedLock& sight);
 /// {"version", "locks": [object, …]}
 std::string locks_json(const std::vector<ListedLock>& sights);
