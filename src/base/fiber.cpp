@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,14 +59,7 @@ bool Fiber::start(std::function<void(Poller&)> call) {
   call_ = std::move(call);
   is_running_ = true;
   is_cancelled_ = false;
-  ::getcontext(&inside_);
-  inside_.uc_stack.ss_sp = stack_->bottom();
-  inside_.uc_stack.ss_size = stack_size;
-  inside_.uc_link = nullptr;
-  // makecontext passes ints only.
-  const auto self = reinterpret_cast<std::uintptr_t>(this);
-  ::makecontext(&inside_, reinterpret_cast<void (*)()>(&Fiber::run), 2, static_cast<unsigned>(self),
-                static_cast<unsigned>(self >> 32U));
+  inside_.prepare(stack_->bottom(), stack_size, &Fiber::run, this);
 #if defined(__SANITIZE_THREAD__)
   if (tsan_inside_ == nullptr) tsan_inside_ = __tsan_create_fiber(0);
 #endif
@@ -76,9 +68,8 @@ bool Fiber::start(std::function<void(Poller&)> call) {
   return true;
 }
 
-void Fiber::run(unsigned low, unsigned high) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): makecontext passes int arguments only
-  auto* const self = reinterpret_cast<Fiber*>((static_cast<std::uintptr_t>(high) << 32U) | low);
+void Fiber::run(void* fiber) {
+  auto* const self = static_cast<Fiber*>(fiber);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &self->outer_bottom_, &self->outer_size_);
 #endif
@@ -92,7 +83,7 @@ void Fiber::run(unsigned low, unsigned high) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(self->tsan_outside_, 0);
 #endif
-  ::setcontext(&self->outside_);
+  self->inside_.switch_to(self->outside_);
 }
 
 void Fiber::resume() {
@@ -103,7 +94,7 @@ void Fiber::resume() {
   tsan_outside_ = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(tsan_inside_, 0);
 #endif
-  ::swapcontext(&outside_, &inside_);
+  outside_.switch_to(inside_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(outer_fake_stack_, nullptr, nullptr);
 #endif
@@ -120,7 +111,7 @@ Readiness Fiber::wait(std::span<pollfd> fds, Instant until) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(tsan_outside_, 0);
 #endif
-  ::swapcontext(&inside_, &outside_);
+  inside_.switch_to(outside_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack_, &outer_bottom_, &outer_size_);
 #endif

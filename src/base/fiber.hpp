@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ucontext.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/stack_switch.hpp"
 #include "base/wait.hpp"
 
 namespace rlock::base {
@@ -42,12 +41,12 @@ class Fiber final : private Poller {
   struct Stack;
   Readiness wait(std::span<pollfd> fds, Instant until) override;
   void resume();
-  static void run(unsigned low, unsigned high);
+  static void run(void* fiber);
 
   std::unique_ptr<Stack> stack_;
   std::function<void(Poller&)> call_;
-  ucontext_t inside_{};
-  ucontext_t outside_{};
+  StandStill inside_;
+  StandStill outside_;
   bool is_running_ = false;
   bool is_cancelled_ = false;
   std::span<pollfd> fds_;

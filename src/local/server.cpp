@@ -1,7 +1,6 @@
 #include "local/server.hpp"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/descriptors.hpp"
 #include "base/fd.hpp"
 #include "redis/socket.hpp"
 
@@ -119,7 +119,7 @@ Answer probe(const std::string& socket) {
   ::dup2(null, 2);
   ::dup2(directory, 3);
   ::dup3(report, 4, O_CLOEXEC);
-  ::close_range(5, ~0U, 0);
+  base::close_descriptors(5, base::max_descriptor);
 
   const std::array<const char*, 20> argv{
       program.c_str(), "--port",      "0",  "--unixsocket", socket_name,  "--unixsocketperm",

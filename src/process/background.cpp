@@ -1,7 +1,6 @@
 #include "process/background.hpp"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <csignal>
 #include <vector>
 
+#include "base/descriptors.hpp"
 #include "base/fd.hpp"
 #include "base/title.hpp"
 
@@ -27,13 +27,12 @@ constexpr char begun = '+';
 void close_all_but(std::span<const int> kept) {
   std::vector<int> sorted(kept.begin(), kept.end());
   std::ranges::sort(sorted);
-  unsigned from = STDERR_FILENO + 1;
+  int from = STDERR_FILENO + 1;
   for (const int fd : sorted) {
-    const auto number = static_cast<unsigned>(fd);
-    if (number > from) ::close_range(from, number - 1, 0);
-    from = std::max(from, number + 1);
+    base::close_descriptors(from, fd - 1);
+    from = std::max(from, fd + 1);
   }
-  ::close_range(from, ~0U, 0);
+  base::close_descriptors(from, base::max_descriptor);
 }
 
 std::string read_all(int fd) {

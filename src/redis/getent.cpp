@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/descriptors.hpp"
 #include "base/fd.hpp"
 
 namespace rlock::redis {
@@ -71,7 +72,8 @@ int spawn(const std::string& host, int output, pid_t& pid) {
   ::posix_spawn_file_actions_addopen(&how.files, 0, "/dev/null", O_RDWR, 0);
   ::posix_spawn_file_actions_adddup2(&how.files, output, 1);
   ::posix_spawn_file_actions_adddup2(&how.files, 0, 2);
-  ::posix_spawn_file_actions_addclosefrom_np(&how.files, 3);
+  // What our caller left open, for a getent that outlives a killed rlock; ours are closed on exec.
+  for (const int fd : base::descriptors_from(3)) ::posix_spawn_file_actions_addclose(&how.files, fd);
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);
