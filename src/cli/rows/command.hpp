@@ -1,20 +1,14 @@
 #pragma once
 
-#include <csignal>
-#include <cstring>
-
+#include "base/signal_names.hpp"
 #include "cli/option_table.hpp"
 
 namespace rlock::cli::rows {
 
 inline Complaint set_signal(commands::Options& options, std::string_view text) {
-  const auto name = text.starts_with("SIG") ? text.substr(3) : text;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* abbreviation = ::sigabbrev_np(number);
-    if (name == std::to_string(number) || (abbreviation != nullptr && name == abbreviation)) {
-      options.stop_signal = number;
-      return std::nullopt;
-    }
+  if (const auto number = base::signal_named(text)) {
+    options.stop_signal = *number;
+    return std::nullopt;
   }
   return quoted(text) + " is not a signal; write TERM, INT, 15 or the like";
 }
