@@ -36,7 +36,7 @@ only() {
   [ "$(rooms CLI)" = cli ]
   [ "$(grep -rl '<ares.h>' "$src")" = "$src/redis/dns.cpp" ]
   [ "$(rooms nlohmann)" = commands ]
-  [ "$(grep -rl 'nlohmann/' "$src")" = "$src/commands/output.cpp" ]
+  [ "$(grep -rl 'nlohmann/' "$src")" = "$src/commands/json.cpp" ]
 }
 
 @test "docs/servers.md prints the ACL that the tests run under" {

@@ -203,11 +203,11 @@ lives_for() {
   begin_move "rlock:$key"
   # Nothing has moved: the old node serves it.
   expect_error 75 'is held by' rlock run -n "$key" true
-  [[ $(rlock status "$key") == *held*waits*waits* ]]
+  [[ $(rlock status "$key") == *held*waiting\ \ 2* ]]
   for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
   # All has moved, and the slot has not: both serve it.
   expect_error 75 'is held by' rlock run -n "$key" true
-  [[ $(rlock status "$key") == *held*waits*waits* ]]
+  [[ $(rlock status "$key") == *held*waiting\ \ 2* ]]
   expect 0 rlock run -t 2s "{rlock:$key}other" -- echo ran
   # What was written at the new one is what its replicas are waited for.
   expect 0 rlock run --replicas 1 -t 2s "{rlock:$key}other" -- echo ran

@@ -131,7 +131,9 @@ is_held_on() {
   jq -e ".held and .holders[0].hold and .holders[0].user == \"ann\" and .holders[0].fence == $fence and
     .holders[0].ttl_ms > 3500000 and .holders[0].ttl_ms <= 3600000" <<<"$output"
   expect 0 rlock status "$key"
-  [[ ${lines[1]} =~ ^$key\ +held\ \(--hold\)\ +ann@.*\ +(1h|59m[0-9]+s)\ +$fence$ ]]
+  [[ ${lines[1]} =~ ^state\ +on\ hold$ ]]
+  grep -Eq "^ann@.* \(--hold\) .* (1h|59m [0-9]+s) +$fence$" <<<"$output"
+  rlock status | grep -Eq "^$key +on hold +ann@"
   rlock release --force "$key"
   rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >later'
   (($(cat later) > fence))

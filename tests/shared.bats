@@ -226,10 +226,11 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   jq -e '.held and .mode == "shared" and ([.holders[].user] | sort) == ["ann", "ben"]' json
   jq -e '[.waiters[].mode] == ["exclusive", "shared"] and (.holders | all(.ttl_ms > 20000 and .ttl_ms <= 30000))' json
   rlock status "$key" >table
-  grep -Eq "^$key +shared +(ann|ben)@" table
-  [ "$(grep -Ec '^ +(ann|ben)@' table)" = 1 ]
-  grep -Eq '^ +waits +[^ ]+@' table
-  grep -Eq '^ +waits, shared +[^ ]+@' table
+  grep -q '^state *shared 2$' table
+  [ "$(grep -Ec '^(ann|ben)@' table)" = 2 ]
+  grep -Eq '^1 +[^ ]+@.* exclusive$' table
+  grep -Eq '^2 +[^ ]+@.* shared$' table
+  rlock status | grep -Eq "^$key +shared 2 +(ann|ben)@.* [+] 1 "
   expect 0 rlock status --exit-code -q "$key"
   rlock release --force "$key"
   all_run w

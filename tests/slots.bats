@@ -139,8 +139,9 @@ user() { job "$1" --slots 2 "${@:2}"; }
   rlock status --json "$key" >json
   jq -e '.held and .mode == "slots" and .slots == 3 and [.holders[].user] == ["ann", "ben"]' json
   rlock status "$key" >table
-  grep -Eq "^$key +2 of 3 slots +ann@" table
-  [ "$(grep -Ec '^ +ben@' table)" = 1 ]
+  grep -q '^state *slots 2 of 3$' table
+  [ "$(grep -Ec '^(ann|ben)@' table)" = 2 ]
+  rlock status | grep -Eq "^$key +slots 2 of 3 +ann@.* [+] 1 "
   run --separate-stderr -0 rlock release --force "$key"
   [[ $stderr =~ ann@.*ben@ ]]
 }

@@ -61,32 +61,16 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   finish
 }
 
-@test "the table tells the same, aligned" {
-  local token i
-  five_waiters
-  run --separate-stderr -0 rlock status "$key"
-  [ "${#lines[@]}" = 7 ]
-  [[ ${lines[0]} =~ ^KEY\ +STATE\ +WHO\ +FOR\ +TTL\ +FENCE$ ]]
-  [[ ${lines[1]} =~ ^$key\ +held\ +ann@$(uname -n)\ pid\ [0-9]+\ +[0-9ms]+\ +[0-9ms]+\ +$(redis get "rlock:f:{rlock:$key}")$ ]]
-  for i in 1 2 3 4 5; do
-    [[ ${lines[i + 1]} =~ ^\ +waits\ +w$i@$(uname -n)\ pid\ [0-9]+\ +[0-9ms]+$ ]]
-  done
-  # Columns begin where their headings do.
-  local before=${lines[0]%%WHO*}
-  for i in 1 2 3 4 5 6; do
-    [[ ${lines[i]:${#before}:1} != ' ' && ${lines[i]:${#before}-1:1} = ' ' ]]
-  done
-  rlock release "$key" "$token"
-  finish
-}
-
 @test "without a key, all locks, and nothing else that lies on the server" {
   redis flushall
   redis set other-data 1
   run -0 rlock status --json
   [ "$(jq -c . <<<"$output")" = '{"version":1,"locks":[]}' ]
-  run -0 rlock status
-  [ "${#lines[@]}" = 1 ]
+  run --separate-stderr -0 rlock status
+  [ -z "$output" ]
+  [[ $stderr == "rlock: no locks at unix://"* ]]
+  run --separate-stderr -0 rlock status -q
+  [ -z "$output$stderr" ]
   local token
   token=$(rlock acquire beta)
   rlock acquire alpha
@@ -97,8 +81,8 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   holds '[.locks[].key] == ["alpha", "beta", "gamma"]'
   holds '.locks[0].waiting == 0 and .locks[1].waiting == 1 and .locks[2].holders[0].foreign'
   run --separate-stderr -0 rlock status
-  [ "${#lines[@]}" = 5 ]
-  [[ ${lines[1]} = alpha* && ${lines[2]} = beta* && ${lines[3]} = ' '*waits* && ${lines[4]} = gamma* ]]
+  [ "${#lines[@]}" = 4 ]
+  [[ ${lines[1]} = alpha* && ${lines[2]} = beta*' 1 '* && ${lines[3]} = gamma* ]]
   rlock release beta "$token"
   finish
   # A run of beta has ended, and its lock is remembered for that.
@@ -129,7 +113,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 
 @test "a free key is told to be free" {
   run -0 rlock status "$key"
-  [[ ${lines[1]} =~ ^$key\ +free$ ]]
+  [ "$output" = $'key    '"$key"$'\nstate  free' ]
   run -0 rlock status --json "$key"
   [ "$output" = "{\"version\":1,\"key\":\"$key\",\"held\":false,\"holders\":[],\"waiting\":0,\"waiters\":[],\"last_run\":null}" ]
 }
@@ -157,14 +141,14 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 @test "a lock of another program has a ttl, and no name" {
   redis set "rlock:$key" theirs px 50000
   run -0 rlock status "$key"
-  [[ ${lines[1]} =~ ^$key\ +held\ +\(not\ an\ rlock\)\ +[45][0-9]s$ ]]
+  [[ $output == *$'\n(not an rlock)'\ +([-\ ])[45][0-9]s* ]]
   run -0 rlock status --json "$key"
   holds '.held and .holders[0].foreign and .holders[0].ttl_ms > 1000'
   redis persist "rlock:$key"
   run -0 rlock status --json "$key"
   holds '.held and .holders[0].foreign and .holders[0].ttl_ms == null'
   run --separate-stderr -0 rlock status "$key"
-  [[ ${lines[1]} =~ none$ ]]
+  [[ $output == *' no end '* ]]
   [[ $stderr == "rlock: $key has no end"*"rlock release --force '$key'" ]]
   run --separate-stderr -75 rlock acquire -n "$key"
   [[ $stderr == *'without an end'*"rlock release --force '$key'" ]]
@@ -265,11 +249,11 @@ many() {
   run -0 rlock status --json "$key"
   holds '.holders[0].command | startswith("sh -c ") and endswith("--password=canary")'
   run -0 rlock status "$key"
-  [[ ${lines[1]} == *--password=canary ]]
+  [[ $output == *' --password=canary'* ]]
   release
   RLOCK_SHOW_COMMAND=true hold
   run -0 rlock status "$key"
-  [[ ${lines[1]} == *--password=canary ]]
+  [[ $output == *' --password=canary'* ]]
   release
 }
 
@@ -324,7 +308,8 @@ many() {
   harmless table
   harmless errors
   ascii_only json
-  [ "$(wc -l <table)" = $((2 * corpus)) ]
+  # Key, state, mode; a heading and the holder.
+  [ "$(wc -l <table)" = $((6 * corpus)) ]
   [ "$(wc -l <json)" = $corpus ]
   [ "$(jq .holders[0].pid json | sort -u)" = 1 ]
   # A line each; that it waits is said only where the first answer came before the 10 ms were over.
@@ -332,7 +317,7 @@ many() {
   [ "$(grep -c '^rlock: released ' errors)" = $corpus ]
   rlock status >table
   harmless table
-  [ "$(wc -l <table)" = $((1 + 2 * corpus)) ]
+  [ "$(wc -l <table)" = $((1 + corpus)) ]
   rlock status --json >json
   ascii_only json
   jq -e ".locks | length == $corpus" json

@@ -83,4 +83,17 @@ std::string format_duration(Duration duration) {
   return text;
 }
 
+std::string age_text(Duration duration) {
+  auto left = duration.count() / 1000 * 1000;
+  std::string text;
+  for (const auto& unit : units) {
+    const auto n = left / unit.ms;
+    left %= unit.ms;
+    if (n == 0 && text.empty()) continue;
+    if (!text.empty()) return n > 0 ? text + " " + std::to_string(n) + std::string(unit.name) : text;
+    text = std::to_string(n) + std::string(unit.name);
+  }
+  return text.empty() ? "0s" : text;
+}
+
 }  // namespace rlock::base

@@ -16,4 +16,8 @@ std::optional<Duration> parse_duration(std::string_view text);
 /// The shortest text that parse_duration reads back as the same duration.
 std::string format_duration(Duration duration);
 
+/// For people, not to be read back: the largest unit and the one below it, "2m 14s", "3h", "1d 5h"; below a second
+/// "0s".
+std::string age_text(Duration duration);
+
 }  // namespace rlock::base

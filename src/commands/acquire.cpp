@@ -7,8 +7,8 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/common.hpp"
+#include "commands/json.hpp"
 #include "commands/keep.hpp"
-#include "commands/output.hpp"
 #include "commands/server.hpp"
 #include "commands/verbs.hpp"
 

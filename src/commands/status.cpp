@@ -1,11 +1,14 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "commands/common.hpp"
-#include "commands/output.hpp"
+#include "commands/json.hpp"
 #include "commands/server.hpp"
+#include "commands/status_table.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
@@ -34,6 +37,12 @@ void tell_of_setup(lock::Backend& backend) {
   for (const auto& warning : *warnings) base::log_note(warning);
 }
 
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) text.append(line).append(1, '\n');
+  return text;
+}
+
 int printed(const std::string& text) {
   if (print(text)) return base::exit_success;
   base::log_error("cannot write to standard output");
@@ -42,8 +51,12 @@ int printed(const std::string& text) {
 
 std::string text_of(const std::vector<ListedLock>& sights, const View& view, const Options& options) {
   if (options.format == Format::json) return view.is_of_one() ? lock_json(sights.front()) : locks_json(sights);
-  if (options.format == Format::keys) return key_lines(view.keys_of(sights));
-  return options.quiet ? "" : locks_table(sights);
+  if (options.format == Format::keys) return joined(view.keys_of(sights));
+  if (options.quiet) return "";
+  const auto layout = Layout::of(STDOUT_FILENO);
+  if (view.is_of_one()) return joined(detail_lines(sights.front(), layout));
+  if (!sights.empty()) return joined(list_lines(sights, layout));
+  return "";
 }
 
 }  // namespace
@@ -68,11 +81,17 @@ int status(const Options& options) {
   };
   if (options.format == Format::keys && !options.exit_code) {
     const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
-    return keys ? printed(key_lines(*keys)) : report(keys.error(), options);
+    return keys ? printed(joined(*keys)) : report(keys.error(), options);
   }
   const auto sights = ask([&](base::Wait wait) { return view.look(*backend, max_waiters, wait); });
   if (!sights) return report(sights.error(), options);
-  if (options.format == Format::usual && !options.quiet) tell_of_endless(*sights, options);
+  if (options.format == Format::usual && !options.quiet) {
+    tell_of_endless(*sights, options);
+    if (sights->empty()) {
+      base::log_note((options.key.empty() ? "no locks at " : "no lock matches " + options.key + " at ") +
+                     backend->name());
+    }
+  }
   if (const int status = printed(text_of(*sights, view, options)); status != base::exit_success) return status;
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);

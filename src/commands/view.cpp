@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.hpp"
+
 namespace rlock::commands {
 
 using base::Result;
@@ -38,7 +40,11 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, std::int64_t 
 
 Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
   // Under an empty prefix only a look tells a lock from other data.
-  if (key_.empty() && !prefix_.empty()) return list(backend, wait);
+  if (key_.empty() && !prefix_.empty()) {
+    auto keys = RLOCK_TRY(list(backend, wait));
+    std::ranges::transform(keys, keys.begin(), base::printable);
+    return keys;
+  }
   auto sights = RLOCK_TRY(look(backend, 1, wait));
   return keys_of(std::move(sights));
 }
@@ -46,7 +52,7 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
 std::vector<std::string> View::keys_of(std::vector<ListedLock> sights) const {
   std::vector<std::string> keys;
   for (auto& sight : sights) {
-    if (!is_nothing(sight.lock)) keys.push_back(std::move(sight.key));
+    if (!is_nothing(sight.lock)) keys.push_back(base::printable(sight.key));
   }
   return keys;
 }

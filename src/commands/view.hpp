@@ -23,10 +23,11 @@ class View {
   /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
   /// natural order of their keys (job2 before job10). max_waiters: of each lock so many are listed, 1 or more.
   base::Result<std::vector<ListedLock>> look(lock::Backend& backend, std::int64_t max_waiters, base::Wait wait);
-  /// The keys alone, without a look at each lock where that can be left out: one may have become free meanwhile.
+  /// The keys alone, made harmless, without a look at each lock where that can be left out: one may have become free
+  /// meanwhile.
   base::Result<std::vector<std::string>> keys(lock::Backend& backend, base::Wait wait);
 
-  /// Those of a look that look() would list.
+  /// Those of a look that are not free and forgotten, made harmless.
   std::vector<std::string> keys_of(std::vector<ListedLock> sights) const;
 
   /// After a look: whether it is of one KEY.

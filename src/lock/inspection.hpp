@@ -35,6 +35,14 @@ struct Inspection {
   std::size_t votes = 0;
   std::size_t servers = 0;  ///< 0: one server alone keeps it
 
+  /// How long ago that was, by the server's clock; zero for what lies ahead.
+  base::Duration age(std::int64_t since_us) const {
+    if (since_us >= now_us) return {};
+    // Both come from other hosts and may be anything: unsigned, so that their difference cannot overflow.
+    const auto us = static_cast<std::uint64_t>(now_us) - static_cast<std::uint64_t>(since_us);
+    return base::Duration(static_cast<std::int64_t>(us / 1'000));
+  }
+
   bool is_endless() const {
     return std::ranges::any_of(holders, [](const Holder& holder) { return !holder.ttl_left; });
   }

@@ -54,5 +54,18 @@ TEST(Duration, FormatsWhatItReads) {
   EXPECT_EQ(format_duration(Duration(5'400'000)), "1h30m");
 }
 
+TEST(Duration, IsToldToPeopleInTwoUnits) {
+  const auto text = [](long ms) { return age_text(Duration(ms)); };
+  EXPECT_EQ(text(0), "0s");
+  EXPECT_EQ(text(999), "0s");
+  EXPECT_EQ(text(1'999), "1s");
+  EXPECT_EQ(text(134'000), "2m 14s");
+  EXPECT_EQ(text(120'000), "2m");
+  EXPECT_EQ(text(3'601'000), "1h");
+  EXPECT_EQ(text(3'660'000), "1h 1m");
+  EXPECT_EQ(text(93'784'005), "1d 2h");
+  EXPECT_EQ(text(86'400'000L * 400), "400d");
+}
+
 }  // namespace
 }  // namespace rlock::base

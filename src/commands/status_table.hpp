@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/table.hpp"
+#include "commands/view.hpp"
+
+namespace rlock::commands {
+
+/// A heading and a line for each lock: who holds it and for how long, who ran last.
+std::vector<std::string> list_lines(const std::vector<ListedLock>& sights, const Layout& layout);
+
+/// All that is known of one lock: its holders, its queue and its last run.
+std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout);
+
+}  // namespace rlock::commands
