@@ -25,7 +25,7 @@ nothing_denied() {
   }
 }
 
-# leave_records: those of dead holders, as many as are swept out at a hand-over.
+# leave_records: those of dead holders, as many as are swept out with the long way of a hand-over.
 leave_records() {
   local i
   for i in $(seq 20); do redis hset "rlock:i:{rlock:$key}" "dead$i" '1 s 1 1 1 1 host ann '; done >/dev/null
@@ -92,7 +92,7 @@ sketch() {
   pid=$!
   until_true 20 waits_or_is_gone "$pid" || return
   leave_records
-  rlock release "$key" "$token" || return
+  rlock release --force "$key" || return
   wait "$pid"
 }
 

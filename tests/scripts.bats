@@ -293,20 +293,22 @@ is() {
   acquire a
   for i in $(seq 10); do acquire "dead$i" 30000 0 >/dev/null; done
   queued b
-  acquire late 30000 0
+  queued late
   release a
   claimed_by b
   [ "$(redis zrange "rlock:q:{rlock:$key}" 0 -1)" = late ]
   is "$(records)" b late
+  until_true 10 heard late 'h 500'
 }
 
-@test "records that nobody will read any more are swept out at a hand-over" {
+@test "records that nobody will read any more are swept out when a lock is acquired that has lapsed" {
   local i
   acquire a
   for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" '1 s 1 1 1 7 host ann ' >/dev/null; done
   queued b
   queued c
-  release a
+  redis del "rlock:$key"
+  acquire c 30000 0
   is "$(records)" b c
 }
 
@@ -340,6 +342,27 @@ is() {
   redis hset "$info" frozen "1 s 1000000 1000000 0 7 host ann "
   release a
   claimed_by b
+}
+
+# ahead TOKEN: for how many seconds from now the waiter counts as heard, a little less being left of them.
+ahead() {
+  local now
+  now=$(redis time | paste -sd ' ' | awk '{printf "%d%06d", $1, $2}')
+  awk -v now="$now" '{printf "%.0f", ($3 - now) / 1000000}' <<<"$(redis hget "rlock:i:{rlock:$key}" "$1")"
+}
+
+@test "a waiter far behind counts as heard for longer, since it asks more seldom; not one that polls" {
+  acquire a
+  redis eval "for i = 1, 1000 do redis.call('ZADD', KEYS[1], i, 'before' .. i) end" 1 "rlock:q:{rlock:$key}"
+  acquire b 30000 0
+  [ "$(ahead b)" -ge 10 ]
+  [ "$(ahead b)" -le 12 ]
+  acquire p 30000 0 p
+  [ "$(ahead p)" -le 0 ]
+  redis eval "for i = 1001, 9000 do redis.call('ZADD', KEYS[1], i, 'before' .. i) end" 1 "rlock:q:{rlock:$key}"
+  acquire c 30000 0
+  [ "$(ahead c)" -ge 37 ]
+  [ "$(ahead c)" -le 40 ]
 }
 
 # claim_left WAKE: how long is left to a waiter of this kind to confirm where nothing can be published, in milliseconds.
@@ -384,6 +407,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   [ "$(redis pttl "$lock")" -gt 30000 ]
   is "$(renew a 100)" 1 "$(redis get "$fence")" "$(run_id)"
   [ "$(redis pttl "$lock")" -gt 30000 ]
+  [ "$(redis pttl "$info")" -gt 90000 ]
   redis del "$info"
   is "$(renew a)" 1 0 "$(run_id)"
 }

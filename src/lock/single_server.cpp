@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "lock/heartbeat.hpp"
+
 namespace rlock::lock {
 
 using namespace std::chrono_literals;
@@ -16,9 +18,6 @@ using base::Wait;
 
 namespace {
 
-// A waiter shows that it lives, and finds what a lost message would have told it, this often.
-constexpr Duration heartbeat_every = 5s;
-constexpr Duration heartbeat_jitter = 2s;
 // How often a waiter polls that gets no messages.
 constexpr Duration min_poll = 50ms;
 constexpr Duration poll_jitter = 100ms;
@@ -260,9 +259,9 @@ Result<Event> SingleServer::drain() {
   return event;
 }
 
-// `each` times our last known rank, but no longer than a heartbeat.
+// `each` times our last known rank, but no longer than to the next heartbeat.
 Duration SingleServer::rank_share(Duration each) const {
-  return std::min<Duration>(each * std::max<std::int64_t>(busy_.rank, 0), heartbeat_every);
+  return std::min<Duration>(each * std::max<std::int64_t>(busy_.rank, 0), heartbeat_pause(busy_.rank));
 }
 
 // First of the queue, under a holder that tells nobody when it releases: a library then takes the lock again within a
@@ -272,7 +271,8 @@ bool SingleServer::waits_for_foreign() const { return busy_.holder_is_foreign &&
 // When to ask again if no message comes.
 Instant SingleServer::next_look() const {
   const auto now = BootClock::now();
-  auto look = now + jittered(heartbeat_every, heartbeat_jitter);
+  const auto pause = heartbeat_pause(busy_.rank);
+  auto look = now + jittered(pause, heartbeat_jitter(pause));
   if (busy_.holder_ttl) look = std::min(look, now + *busy_.holder_ttl + 1ms + rank_share(rank_delay));
   if (wake_ == Wake::poll || protocol_.is_moving()) {
     // The further behind, the slower: a long queue must not load the server.

@@ -138,12 +138,14 @@ else
     local from = silence_counts_from()
     if several then redis.call('ZREM', holders, token) end  -- what is left of a claim that lapsed
     redis.call('ZADD', queue, integer(ticket), token)
-    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode), '@',
+    rank = redis.call('ZRANK', queue, token)
+    local far = wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0
+    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far), '@',
                integer(now()) .. ' ' .. integer(from))
     keep(queue, QUEUE_MS)
     keep(info, QUEUE_MS)
   end
-  rank = redis.call('ZRANK', queue, token)
+  rank = rank < 0 and redis.call('ZRANK', queue, token) or rank
 end
 
 if left > 0 then return {0, ticket, rank, left, 0, '', 0} end

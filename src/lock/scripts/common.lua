@@ -9,7 +9,8 @@
 --                         hands them the lock for themselves alone
 --                  WAKE   s: subscribed to its channel, c: the same, a sharded channel of a Cluster, p: polls (channels
 --                         are denied to it), h: a holder whose command has ended (--hold)
---                  SEEN   last heartbeat of a waiter, server microseconds
+--                  SEEN   last heartbeat of a waiter, server microseconds; of one far behind, a time to come, until which
+--                         it counts as heard
 --                  SINCE  ticket of a waiter, time of the grant of a holder, server microseconds
 --                  FENCE  of a holder; of a waiter 0, or 1 where it has a --once
 --                  MODE   'x' exclusive: then it is version 1; 's' shared; or the number of slots
@@ -60,6 +61,8 @@ local UNHEARD_MS = 9000        -- the same if no message could be sent: longer t
 local SILENT_US = 20000000     -- a subscriber without a heartbeat for so long is frozen or gone
 local SILENT_POLL_US = 3000000 -- the same for one that polls
 local GAP_US = 10000000        -- longer than between two heartbeats: if nobody was heard for so long, the clock stepped
+local FAR_US = 12000           -- so much later a waiter's heartbeat may be for each place ahead of it
+local MAX_FAR_US = 40000000    -- but no later than this; lock/heartbeat.hpp has both too
 local FRESH_US = 1000000       -- a heartbeat later than this after the last one is written
 local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
@@ -127,9 +130,10 @@ local function kept_for(grace)
   return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), tonumber(young), 0)
 end
 
-local function pack(wake, since, fence, who, mode)
+-- seen: now, if it is left out.
+local function pack(wake, since, fence, who, mode, seen)
   local version = mode == 'x' and VERSION or VERSION_OF_SEVERAL
-  return version .. ' ' .. wake .. ' ' .. integer(now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' ..
+  return version .. ' ' .. wake .. ' ' .. integer(seen or now()) .. ' ' .. integer(since) .. ' ' .. integer(fence) .. ' ' ..
          (mode == 'x' and '' or mode .. ' ') .. who
 end
 
@@ -160,4 +164,19 @@ local function next_fence()
   fence = math.max(fence, now())
   keep_fence(fence, last and FENCE_MS or FENCE_FIRST_MS)
   return fence
+end
+
+local function channel_of(token)
+  return 'rlock:w:' .. string.sub(queue, 9) .. ':' .. token
+end
+
+-- wake: nil where the record is of another version.
+local function publish(channel, wake, message)
+  if not wake then redis.pcall('SPUBLISH', channel, message) end
+  return redis.pcall(wake == 'c' and 'SPUBLISH' or 'PUBLISH', channel, message)
+end
+
+-- Tells a waiter that it is among the first. rank: from 0.
+local function tell_watcher(token, rank)
+  publish(channel_of(token), record_of(token), 'h ' .. WATCH_MS + rank * WATCH_STEP_MS)
 end

@@ -11,24 +11,12 @@ local function sweep(count, several)
   end
 end
 
-local function channel_of(token)
-  return 'rlock:w:' .. string.sub(queue, 9) .. ':' .. token
-end
-
 local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
-
--- wake: nil where the record is of another version.
-local function publish(channel, wake, message)
-  if not wake then redis.pcall('SPUBLISH', channel, message) end
-  return redis.pcall(wake == 'c' and 'SPUBLISH' or 'PUBLISH', channel, message)
-end
 
 -- Tells those who have come to be among the first because `gone` ahead of them have left the queue.
 local function tell_watchers(gone)
   local from = math.max(WATCHERS - gone, 0)
-  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do
-    publish(channel_of(token), record_of(token), 'h ' .. WATCH_MS + (from + i - 1) * WATCH_STEP_MS)
-  end
+  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do tell_watcher(token, from + i - 1) end
 end
 
 -- Since when silence counts. Some waiter sends a heartbeat every few seconds. If none was heard for longer, or the last
