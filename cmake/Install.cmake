@@ -1,0 +1,56 @@
+# What `cmake --install` puts where, and the target uninstall. DESTDIR, --prefix and the variables of GNUInstallDirs count.
+include(GNUInstallDirs)
+
+# fish, bash-completion and zsh as most build it look here. Debian's zsh does so below /usr/local only: below /usr it looks in
+# vendor-completions, which is for packages (packaging/debian.sh says so).
+set(RLOCK_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where zsh looks for completions")
+
+# Whatever the umask of who cloned.
+set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(executable ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+
+install(TARGETS rlock RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+
+file(GLOB pages CONFIGURE_DEPENDS man/*.1)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT data)
+file(GLOB pages CONFIGURE_DEPENDS man/*.5)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT data)
+
+install(FILES completions/rlock.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME rlock
+        COMPONENT data)
+install(FILES completions/_rlock DESTINATION ${RLOCK_ZSH_DIR} COMPONENT data)
+install(FILES completions/rlock.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT data)
+
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
+# The configuration among them is an example too: /etc/rlock.conf is the administrator's.
+install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data
+        PATTERN *.sh PERMISSIONS ${executable})
+
+file(CONFIGURE OUTPUT uninstall.cmake @ONLY CONTENT [=[
+# Removes what the last `cmake --install` of this build installed, and the directories that are rlock's own.
+set(manifest "@CMAKE_BINARY_DIR@/install_manifest.txt")
+if(NOT EXISTS "${manifest}")
+  message(FATAL_ERROR "nothing to uninstall: there is no ${manifest}")
+endif()
+file(STRINGS "${manifest}" files)
+foreach(file IN LISTS files)
+  file(REMOVE "$ENV{DESTDIR}${file}")
+  message("-- Removed: $ENV{DESTDIR}${file}")
+  cmake_path(GET file PARENT_PATH directory)
+  while(directory MATCHES "/rlock(/|$)")
+    list(APPEND directories "$ENV{DESTDIR}${directory}")
+    cmake_path(GET directory PARENT_PATH directory)
+  endwhile()
+endforeach()
+# Deepest first, and only while they are empty.
+list(REMOVE_DUPLICATES directories)
+list(SORT directories ORDER DESCENDING)
+foreach(directory IN LISTS directories)
+  file(GLOB left LIST_DIRECTORIES true "${directory}/*")
+  if(left STREQUAL "" AND IS_DIRECTORY "${directory}")
+    file(REMOVE_RECURSE "${directory}")
+  endif()
+endforeach()
+file(REMOVE "${manifest}")
+]=])
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${CMAKE_BINARY_DIR}/uninstall.cmake VERBATIM)

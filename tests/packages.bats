@@ -1,0 +1,130 @@
+# What `cmake --install` and packaging/debian.sh put where. packaging/try-deb.sh installs the package in a bare Debian.
+load helper
+
+root=$BATS_TEST_DIRNAME/..
+
+# A configuration of its own: the list of what was installed, which uninstall reads, must not replace the user's.
+setup_file() {
+  cmake -S "$BATS_TEST_DIRNAME/.." -B "$BATS_FILE_TMPDIR/build" -G Ninja -DCMAKE_BUILD_TYPE=Release
+  cp "$RLOCK" "$BATS_FILE_TMPDIR/build/rlock"
+  if [ -z "${TEST_SANITIZER:-}" ] && command -v dpkg-deb >/dev/null; then
+    mkdir "$BATS_FILE_TMPDIR/first"
+    deb=$(SOURCE_DATE_EPOCH=1700000000 package "$BATS_FILE_TMPDIR/first")
+    export deb
+  fi
+}
+
+# package DIRECTORY: makes the package of the binary under test there, and prints its path.
+package() { bash "$BATS_TEST_DIRNAME/../packaging/debian.sh" --binary "$RLOCK" --output "$1"; }
+needs_package() {
+  not_sanitized 'is not packed'
+  [ -n "${deb:-}" ] || skip 'there is no dpkg-deb'
+}
+
+# listed DIRECTORY: the files below it, each with its mode.
+listed() { (cd "$1" && find . ! -type d -printf '%m %P\n' | LC_ALL=C sort -k 2); }
+
+# data PREFIX: all but the program that is installed below it, as listed prints it.
+data() {
+  local file mode
+  {
+    echo "644 $1/share/bash-completion/completions/rlock"
+    echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
+    echo "644 $1/share/zsh/site-functions/_rlock"
+    printf '644 %s\n' "$1"/share/doc/rlock/{CHANGELOG.md,LICENSE,README.md}
+    for file in "$root"/man/*; do
+      echo "644 $1/share/man/man${file##*.}/${file##*/}"
+    done
+    for file in "$root"/packaging/examples/*; do
+      mode=644
+      [[ $file != *.sh ]] || mode=755
+      echo "$mode $1/share/doc/rlock/examples/${file##*/}"
+    done
+  } | LC_ALL=C sort -k 2
+}
+
+@test "cmake --install installs the program, the manual, completions, documents and examples, wherever it is told to" {
+  DESTDIR=$PWD/staged cmake --install "$BATS_FILE_TMPDIR/build"
+  diff <(data usr/local; echo '755 usr/local/bin/rlock') <(listed staged | sed '/bin.rlock$/d'; listed staged | grep 'bin/rlock$')
+  staged/usr/local/bin/rlock --version
+  [ ! -e staged/etc ]
+  cmake --install "$BATS_FILE_TMPDIR/build" --prefix "$PWD/a prefix"
+  diff <(data .) <(listed 'a prefix' | sed '/bin.rlock$/d; s| | ./|')
+}
+
+@test "uninstall removes all that was installed, and nothing else" {
+  cp -r "$BATS_FILE_TMPDIR/build" build
+  sed -i "s|$BATS_FILE_TMPDIR/build|$PWD/build|g" build/*.cmake
+  cmake --install build --prefix "$PWD/there/rlock"
+  touch there/rlock/bin/other there/rlock/share/doc/rlock/notes
+  cmake -P build/uninstall.cmake
+  [ "$(cd there && find . -type f | sort | tr '\n' ' ')" = './rlock/bin/other ./rlock/share/doc/rlock/notes ' ]
+  [ ! -e there/rlock/share/doc/rlock/examples ]
+  run cmake -P build/uninstall.cmake
+  [ "$status" != 0 ]
+  [[ $output == *'nothing to uninstall'* ]]
+}
+
+@test "the package holds what is installed, where Debian looks for it" {
+  needs_package
+  [ "$deb" = "$BATS_FILE_TMPDIR/first/rlock_$(cat "$root/VERSION")_$(dpkg --print-architecture).deb" ]
+  dpkg-deb --contents "$deb" | grep -v '/$' | awk '{ print $1, $2, substr($6, 3) }' >contents
+  {
+    data usr | sed 's|zsh/site-functions|zsh/vendor-completions|; /LICENSE$/d; s|CHANGELOG.md|changelog.gz|
+      s|/man/.*|&.gz|; s/^644/-rw-r--r--/; s/^755/-rwxr-xr-x/; s| | root/root |'
+    echo '-rw-r----- root/root etc/rlock.conf'
+    echo '-rwxr-xr-x root/root usr/bin/rlock'
+    printf -- '-rw-r--r-- root/root usr/share/%s\n' doc/rlock/copyright lintian/overrides/rlock
+  } | LC_ALL=C sort -k 3 | diff - <(LC_ALL=C sort -k 3 contents)
+  # Only root can make or change what is in the directories.
+  run ! grep -v '^drwxr-xr-x root/root' <(dpkg-deb --contents "$deb" | grep '/$')
+  dpkg-deb --extract "$deb" unpacked
+  unpacked/usr/bin/rlock --version
+  (cd unpacked && md5sum --check --quiet <(dpkg-deb --info "$deb" md5sums))
+  cmp unpacked/etc/rlock.conf "$root/packaging/examples/rlock.conf"
+  zcat unpacked/usr/share/doc/rlock/changelog.gz | grep -q "^rlock ($(cat "$root/VERSION")) "
+  grep -qE '^Files: linked/(glibc|musl)' unpacked/usr/share/doc/rlock/copyright
+}
+
+@test "the package names its version, what it depends on, and its configuration" {
+  needs_package
+  field() { dpkg-deb --field "$deb" "$1"; }
+  [ "$(field Package)" = rlock ]
+  [ "$(field Version)" = "$(cat "$root/VERSION")" ]
+  [ "$(field Architecture)" = "$(dpkg --print-architecture)" ]
+  [ -z "$(field Depends)" ]
+  [ "$(field Suggests)" = 'redis-server | valkey-server' ]
+  [ "$(dpkg-deb --info "$deb" conffiles)" = /etc/rlock.conf ]
+  # Nothing that root would run.
+  [ "$(dpkg-deb --info "$deb" | grep -cE '(post|pre)(inst|rm)')" = 0 ]
+}
+
+@test "packed twice, the package has the same bytes" {
+  needs_package
+  mkdir again
+  cmp "$deb" "$(umask 077 && SOURCE_DATE_EPOCH=1700000000 TZ=Asia/Tokyo package again)"
+  [ "$(dpkg-deb --contents "$deb" | awk '{ print $4, $5 }' | sort -u)" = "$(date -d @1700000000 '+%F %R')" ]
+}
+
+@test "debian.sh says what it cannot pack" {
+  needs_package
+  run -1 bash "$root/packaging/debian.sh" --binary /nonexistent
+  printf 'no program' >file
+  run -1 bash "$root/packaging/debian.sh" --binary file
+  [[ $output == *'is not a program for x86_64 or aarch64' ]]
+  run -64 bash "$root/packaging/debian.sh" --what
+}
+
+@test "every line of the example configuration can be uncommented" {
+  local line
+  grep -E '^#[a-z[]' "$root/packaging/examples/rlock.conf" >lines
+  [ "$(wc -l <lines)" -ge 5 ]
+  # The lines of one option exclude each other, and what they name is not there: this is about what the file may say.
+  while read -r line; do
+    printf '%s\n' "${line#\#}" >one.conf
+    run rlock run --config one.conf -n --connect-timeout 1ms key -- true
+    [ "$status" != 64 ]
+    [[ $output != *' line '* ]] || { echo "$line: $output" && return 1; }
+  done <lines
+  run ! grep -vE '^(#|$)' "$root/packaging/examples/rlock.conf"
+}
