@@ -67,6 +67,39 @@ bad() {
   [ "$(tail -1 out)" = 17s ]
 }
 
+@test "an /etc/rlock.conf that this user may not read is an error, or told where the server is named" {
+  needs_mounts
+  [ ! -e /etc/rlock.conf ] || skip 'there is an /etc/rlock.conf'
+  cp "$RLOCK" rlock
+  chmod 777 . "$sock"
+  unset RLOCK_SERVER
+  unshare --mount bash -ec '
+    mount -t tmpfs none /etc/ssl 2>/dev/null || exit 99
+    mkdir /etc/ssl/up /etc/ssl/work
+    mount -t overlay -o lowerdir=/etc,upperdir=/etc/ssl/up,workdir=/etc/ssl/work none /etc || exit 99
+    mount --bind "$PWD" /mnt && cd /mnt
+    install -m 640 /dev/null /etc/rlock.conf
+    mkfifo open
+    as_user() { env HOME=/nonexistent setpriv --reuid 65534 --regid 65534 --clear-groups ./rlock run "$@" 2>>said; }
+    unset XDG_CONFIG_HOME
+    # By way of a descriptor: the directories above the socket are root`s alone.
+    mount --bind "${url#unix://}" open || exit 99
+    status=0
+    as_user -n key -- touch ran || status=$?
+    echo "$status" >>said
+    RLOCK_SERVER=unix:///mnt/open as_user -n key -- echo named >>said
+    as_user -q --server unix:///mnt/open -n key -- echo quiet >>said
+    as_user --config /dev/null --server unix:///mnt/open -n key -- echo meant >>said
+  ' || { [ $? != 99 ] || skip 'cannot mount'; false; }
+  cat said
+  [ ! -e ran ]
+  [ "$(grep -c . said)" = 6 ]
+  [[ "$(sed -n 1p said)" == 'rlock: this user may not read /etc/rlock.conf; '*--server* ]]
+  [ "$(sed -n 2p said)" = 78 ]
+  [[ "$(sed -n 3p said)" == 'rlock: this user may not read /etc/rlock.conf, so it does not count; '* ]]
+  [ "$(sed -n 4,6p said | tr '\n' ' ')" = 'named quiet meant ' ]
+}
+
 @test "a section counts for its verb alone, and over the lines above it" {
   conf 'ttl = 40s' '[run]' 'ttl = 41s' '[acquire]' 'ttl = 42s' 'json = true'
   [ "$(ttl)" = 41s ]

@@ -259,15 +259,6 @@ conf_examples() {
   diff <(words readme) <(words rights)
 }
 
-@test "installed where man and the shells look" {
-  DESTDIR=$PWD/tree cmake --install "$(dirname "$RLOCK")" --prefix /usr >/dev/null
-  local file
-  for file in bin/rlock share/man/man1/rlock.1 share/man/man5/rlock.conf.5 share/bash-completion/completions/rlock share/zsh/site-functions/_rlock \
-    share/fish/vendor_completions.d/rlock.fish; do
-    [ -s "tree/usr/$file" ]
-  done
-}
-
 # in_bash LINE: the line that bash on a terminal makes of it, with all that it offers for the last word.
 in_bash() {
   cat >bashrc <<-'END'

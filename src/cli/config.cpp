@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
+
+#include "base/log.hpp"
 
 namespace rlock::cli {
 
@@ -158,6 +161,20 @@ Result<void> read_file(Settings& settings, const VerbRow& verb, const std::strin
   return read_configuration(settings, verb, stream, path);
 }
 
+// Who may not read the machine's file must not lock elsewhere unseen: it is an error, unless the server is named
+// already. Then it is said, since a prefix or a grace may stand there.
+Result<void> read_machine_file(Settings& settings, const VerbRow& verb, const std::string& path) {
+  if (::access(path.c_str(), R_OK) == 0 || errno != EACCES) return read_file(settings, verb, path);
+  if (!settings.is_set(*find_option("server"))) {
+    return fail(ErrorCode::configuration, "this user may not read " + path +
+                                              "; name the server with --server or RLOCK_SERVER, or ask for the right");
+  }
+  if (!settings.options().quiet) {
+    base::log_note("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::istream& stream,
@@ -182,11 +199,11 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   } else if (const char* user = std::getenv("HOME"); user != nullptr && *user != '\0') {
     own = std::string(user) + "/.config/rlock.conf";
   }
+  const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   // The user's file first: an option that it has set is not changed by the machine's file.
-  for (const auto& path : {own, std::string("/etc/rlock.conf")}) {
-    if (path.empty() || ::access(path.c_str(), F_OK) != 0) continue;
-    RLOCK_TRY(read_file(settings, verb, path));
-  }
+  if (!own.empty() && is_there(own)) RLOCK_TRY(read_file(settings, verb, own));
+  const std::string machines = "/etc/rlock.conf";
+  if (is_there(machines)) RLOCK_TRY(read_machine_file(settings, verb, machines));
   return {};
 }
 
