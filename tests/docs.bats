@@ -245,18 +245,18 @@ conf_examples() {
   [ "$output" = '' ]
 }
 
-@test "the rights that README and manual print are those of acl.conf" {
+@test "the rights that docs/servers.md and manual print are those of acl.conf" {
   needs mandoc
   local rule=$(<"$root/tests/acl.conf")
-  grep -qF "    ACL SETUSER rlock ${rule/on/on >PASSWORD}" "$root/README.md"
+  grep -qF "    ACL SETUSER rlock ${rule/on/on >PASSWORD}" "$root/docs/servers.md"
   sed -n '/^   Rights/,/^WHAT/p' <(page rlock.1) >rights
   tr -s ' \n' ' ' <rights >flat
   grep -qF "ACL SETUSER rlock ${rule/on/on >PASSWORD} Teams" flat
   # Those of teams, and those for single options and URLs: the same words on both sides.
-  grep -qF "$(sed -n 's/^    \(~app1:.*\)/\1/p' "$root/README.md")" flat
+  grep -qF "$(sed -n 's/^    \(~app1:.*\)/\1/p' "$root/docs/servers.md")" flat
   words() { grep -oE '[+~&][a-zA-Z@][^ ,;`]*' "$1" | sed 's/:$//' | sort -u; }
-  sed -n '/^    ACL SETUSER/,/^## When a server/p' "$root/README.md" | sed 's/\\|/|/g' >readme
-  diff <(words readme) <(words rights)
+  sed -n '/^    ACL SETUSER/,/^## When a server/p' "$root/docs/servers.md" | sed 's/\\|/|/g' >listed
+  diff <(words listed) <(words rights)
 }
 
 # in_bash LINE: the line that bash on a terminal makes of it, with all that it offers for the last word.

@@ -404,7 +404,7 @@ fenced_transactions() {
 	ip link set lo up
 	mount --bind etc /etc
 	redis-server redis.conf --dir "$PWD" >server.log 2>&1 &
-	trap "kill -KILL $!; wait $!" EXIT
+	trap "kill -KILL $!; wait $! || true" EXIT
 	until echo rlock status | on web1 2>/dev/null; do sleep 0.05; done
 	on web1 <try >said-1 &
 	first=$!
