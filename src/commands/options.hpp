@@ -52,6 +52,7 @@ struct Options {
 
   Format format = Format::usual;
   bool exit_code = false;
+  bool watch = false;
   bool force = false;
   bool quiet = false;
   bool verbose = false;

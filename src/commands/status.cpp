@@ -5,20 +5,19 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/screen.hpp"
 #include "commands/common.hpp"
 #include "commands/json.hpp"
 #include "commands/server.hpp"
 #include "commands/status_table.hpp"
 #include "commands/verbs.hpp"
+#include "commands/watch.hpp"
 
 namespace rlock::commands {
 
 using base::Result;
 
 namespace {
-
-// How many waiters of a lock are listed; more are only counted.
-constexpr std::int64_t max_waiters = 1'000;
 
 void tell_of_endless(const std::vector<ListedLock>& sights, const Options& options) {
   const auto is_endless = [](const ListedLock& s) { return s.lock.is_endless(); };
@@ -64,6 +63,12 @@ std::string text_of(const std::vector<ListedLock>& sights, const View& view, con
 // Holds no lock, so a signal may end it at any point.
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  if (options.watch && !base::is_screen(STDOUT_FILENO)) {
+    base::log_error(
+        "--watch needs a terminal on standard output, and TERM to say which; elsewhere ask again and again with "
+        "--json");
+    return base::exit_usage;
+  }
   if (!options.key.empty()) {
     if (const auto names = lock_names(options); !names) return report(names.error(), options);
   }
@@ -74,7 +79,8 @@ int status(const Options& options) {
   const auto backend =
       open_backend(*addresses, options.prefix + options.key, scripts, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
-  View view(options.key, options.prefix);
+  View view(options, options.format == Format::json ? View::Queues::whole : View::Queues::first);
+  if (options.watch) return watch(view, *backend, options);
   const auto ask = [&](auto question) {
     return base::until_served(base::BootClock::now() + options.connect_timeout, plain,
                               [&](base::Instant) { return question(base::Wait(base::never, plain)); });
@@ -83,7 +89,7 @@ int status(const Options& options) {
     const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
     return keys ? printed(joined(*keys)) : report(keys.error(), options);
   }
-  const auto sights = ask([&](base::Wait wait) { return view.look(*backend, max_waiters, wait); });
+  const auto sights = ask([&](base::Wait wait) { return view.look(*backend, wait); });
   if (!sights) return report(sights.error(), options);
   if (options.format == Format::usual && !options.quiet) {
     tell_of_endless(*sights, options);

@@ -156,7 +156,7 @@ class Block {
 
 }  // namespace
 
-std::vector<std::string> list_lines(const std::vector<ListedLock>& sights, const Layout& layout) {
+std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout) {
   Table table({"KEY", "STATE", "HOLDER", "HELD", "LEASE", "WAITING", "LAST RUN"}, {0, 2});
   for (const auto& sight : sights) table.add(list_row(sight));
   return table.lines(layout);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace rlock::commands {
 
 /// A heading and a line for each lock: who holds it and for how long, who ran last.
-std::vector<std::string> list_lines(const std::vector<ListedLock>& sights, const Layout& layout);
+std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout);
 
 /// All that is known of one lock: its holders, its queue and its last run.
 std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout);

@@ -15,6 +15,9 @@ using State = lock::Inspection::State;
 
 namespace {
 
+// How many waiters of a lock are listed; more are only counted.
+constexpr std::int64_t max_waiters = 1'000;
+
 constexpr std::string_view wild = "*?[";
 
 bool comes_before(const std::string& a, const std::string& b) {
@@ -24,7 +27,7 @@ bool comes_before(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-Result<std::vector<ListedLock>> View::look(lock::Backend& backend, std::int64_t max_waiters, Wait wait) {
+Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
   if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::several;
   if (kind_ != Kind::several) {
     auto sights = RLOCK_TRY(look_at({key_}, backend, max_waiters, wait));
@@ -33,7 +36,7 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, std::int64_t 
     if (kind_ == Kind::one) return sights;
   }
   auto keys = RLOCK_TRY(list(backend, wait));
-  auto sights = RLOCK_TRY(look_at(std::move(keys), backend, max_waiters, wait));
+  auto sights = RLOCK_TRY(look_at(std::move(keys), backend, of_list_ == Queues::whole ? max_waiters : 1, wait));
   std::erase_if(sights, [&](const ListedLock& sight) { return is_nothing(sight.lock); });
   return sights;
 }
@@ -45,7 +48,7 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
     std::ranges::transform(keys, keys.begin(), base::printable);
     return keys;
   }
-  auto sights = RLOCK_TRY(look(backend, 1, wait));
+  auto sights = RLOCK_TRY(look(backend, wait));
   return keys_of(std::move(sights));
 }
 
@@ -71,11 +74,11 @@ Result<std::vector<std::string>> View::list(lock::Backend& backend, Wait wait) c
 }
 
 Result<std::vector<ListedLock>> View::look_at(std::vector<std::string> keys, lock::Backend& backend,
-                                              std::int64_t max_waiters, Wait wait) const {
+                                              std::int64_t waiters, Wait wait) const {
   std::vector<std::string> wire_keys;
   wire_keys.reserve(keys.size());
   for (const auto& key : keys) wire_keys.push_back(prefix_ + key);
-  auto locks = RLOCK_TRY(backend.inspect(wire_keys, max_waiters, wait));
+  auto locks = RLOCK_TRY(backend.inspect(wire_keys, waiters, wait));
   std::vector<ListedLock> sights;
   sights.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});

@@ -18,11 +18,14 @@ struct ListedLock {
 /// a pattern unless a lock of just that name is held, waited for or remembered; the first look decides. Writes nothing.
 class View {
  public:
-  View(std::string key, std::string prefix) : key_(std::move(key)), prefix_(std::move(prefix)) {}
+  /// Of the locks of a list, whether their waiters are wanted, or how many there are and the first.
+  enum class Queues { whole, first };
+
+  View(const Options& options, Queues of_list) : key_(options.key), prefix_(options.prefix), of_list_(of_list) {}
 
   /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
-  /// natural order of their keys (job2 before job10). max_waiters: of each lock so many are listed, 1 or more.
-  base::Result<std::vector<ListedLock>> look(lock::Backend& backend, std::int64_t max_waiters, base::Wait wait);
+  /// natural order of their keys (job2 before job10).
+  base::Result<std::vector<ListedLock>> look(lock::Backend& backend, base::Wait wait);
   /// The keys alone, made harmless, without a look at each lock where that can be left out: one may have become free
   /// meanwhile.
   base::Result<std::vector<std::string>> keys(lock::Backend& backend, base::Wait wait);
@@ -40,11 +43,12 @@ class View {
 
   base::Result<std::vector<std::string>> list(lock::Backend& backend, base::Wait wait) const;
   base::Result<std::vector<ListedLock>> look_at(std::vector<std::string> keys, lock::Backend& backend,
-                                                std::int64_t max_waiters, base::Wait wait) const;
+                                                std::int64_t waiters, base::Wait wait) const;
   bool is_nothing(const lock::Inspection& lock) const;
 
   std::string key_;
   std::string prefix_;
+  Queues of_list_;
   Kind kind_ = Kind::unknown;
 };
 
