@@ -77,7 +77,7 @@ _rlock_complete() {
     acquire) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --quiet --verbose --help' -- "$current") ;;
     renew) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--ttl --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
     release) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--force --grace --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help' -- "$current") ;;
-    status) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--server --prefix --compat --password-file --connect-timeout --config --json --format --exit-code --quiet --verbose --help' -- "$current") ;;
+    status) [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--server --prefix --compat --password-file --connect-timeout --config --json --format --watch --exit-code --quiet --verbose --help' -- "$current") ;;
   esac
 }
 

@@ -49,6 +49,7 @@ complete -c rlock -l connect-timeout -x -d 'How long to try a server that is dow
 complete -c rlock -l config -rF -d 'Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire status' -l json -d 'Print JSON'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l format -xa 'table json keys' -d 'What to print: a table, as without it, JSON, or one key a line'
+complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l watch -d 'Show it live until q or Ctrl-C'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval'
 complete -c rlock -n 'contains -- "$(__rlock_verb)" status' -l exit-code -d 'Exit 0 when held, 1 when free'
 complete -c rlock -s q -l quiet -d 'Say nothing but errors'

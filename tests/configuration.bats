@@ -63,7 +63,7 @@ bad() {
     XDG_CONFIG_HOME=/nonexistent rlock run "$1" -- printenv RLOCK_TTL
   ' bash "$key" >out || { [ $? != 99 ] || skip 'cannot mount'; false; }
   [ "$(head -1 out)" = 12s ]
-  [[ "$(sed -n 3p out)" == "$key"*held* ]]
+  [[ "$(sed -n 3p out)" == state*held ]]
   [ "$(tail -1 out)" = 17s ]
 }
 
