@@ -27,8 +27,6 @@ int parse_and_dispatch(std::span<char*> arguments, Options& options) {
   try {
     const auto parsed = rlock::cli::parse(arguments, options);
     if (const auto* finished = std::get_if<rlock::cli::Finished>(&parsed)) return finished->exit_status;
-    if (options.verbose) rlock::base::set_log_level(rlock::base::LogLevel::debug);
-    if (options.quiet) rlock::base::set_log_level(rlock::base::LogLevel::error);
     return std::get<rlock::cli::Handler>(parsed)(options);
   } catch (const std::exception& error) {
     rlock::base::log_error(error.what());

@@ -23,11 +23,11 @@ bad() {
   [[ $stderr == *"$1"* ]] || { echo "$stderr" >&2 && return 1; }
   [ -n "$2" ] || return 0
   RLOCK_SERVER=$2 wrong "$1" acquire -n "$key"
-  [[ $stderr == *'it comes from RLOCK_SERVER in the environment'* ]]
+  [[ $stderr == *'RLOCK_SERVER in the environment (--server)'* ]]
   [[ $2 != *$'\n'* ]] || return 0
   printf "server = '%s'\n" "$2" >conf
   expect_error 78 "$1" rlock --config conf acquire -n "$key"
-  [[ $stderr == *'it comes from conf line 1'* ]]
+  [[ $stderr == *'conf line 1: server'* ]]
   nobody_called
 }
 

@@ -36,7 +36,7 @@ verbs=(run acquire renew release status)
   wrong --wait renew --wait 1s "$key" token
   wrong --ttl release --ttl 1s "$key" token
   wrong --ttl status --ttl 1s "$key"
-  wrong "'-s' is not an option of rlock status; it is an option of run, acquire" status -s "$key"
+  wrong "'-s' is not an option of rlock status; it is an option of run and acquire" status -s "$key"
   # One of a later time, in part or in full, is none either.
   wrong --serv run --serv "$url" "$key" -- true
 }
@@ -56,12 +56,18 @@ verbs=(run acquire renew release status)
 
 @test "durations that are none" {
   local text option
-  for text in '' x 1x 1.s .5s -1s -1 +1s '1 s' ' 1s' '1s ' 1s1m 1s1s 1h30 1M 1S 1µs 1us 0x10 1e3 nan inf 1,5s \
-    99999999999999999999s 4000d 1.0001s 0.5ms '1m;' $'1s\n' ١s; do
+  for text in '' x 1x 1.s .5s -1s -1 +1s '1 s' ' 1s' '1s ' 1s1m 1s1s 1h30 1M 1S 1µs 1us 0x10 1e3 nan inf 1,5s 1.0001s 0.5ms '1m;' $'1s\n' ١s; do
     for option in --ttl --wait --connect-timeout; do
-      wrong "$option" acquire "$option" "$text" "$key"
+      wrong "' is not a duration; write 500ms, 30s, 5m or 1h30m" acquire "$option" "$text" "$key"
     done
     wrong --kill-after run --kill-after="$text" "$key" -- true
+  done
+}
+
+@test "a duration of more than ten years is too long" {
+  local text
+  for text in 3651d 36500d 99999999999999999999s 99999999999999999999 1h99999999999999999999s; do
+    wrong "--ttl: '$text' is too long; at most 3650d" acquire --ttl "$text" "$key"
   done
 }
 
@@ -264,6 +270,10 @@ verbs=(run acquire renew release status)
   rlock run --help >help
   grep -A1 -- '--ttl D' help | grep -qF '[default 30s; $RLOCK_TTL]'
   expect_error 64 "'lock'" rlock help lock
+  expect_error 64 'did you mean status?' rlock help statsu
+  expect_error 64 "'extra' is an argument too many" rlock help run extra
+  rlock help help | diff - <(rlock --help)
+  rlock help --help | diff - <(rlock -h)
   nobody_called
 }
 
@@ -274,16 +284,67 @@ verbs=(run acquire renew release status)
   wrong 'did you mean --nonblock?' acquire --non-block "$key"
   wrong 'did you mean --server?' --sever "$url" status
   wrong 'it is an option of run' acquire --no-renew "$key"
+  wrong "'--json' is not an option of rlock run; it is an option of acquire and status" run --json "$key" true
+  wrong 'did you mean run?' rnu "$key" true
+  wrong 'did you mean run?' RUN "$key" true
+  wrong 'did you mean --version?' --versoin
+  wrong 'did you mean --json?' acquire --jsno "$key"
+  wrong 'did you mean --connect-timeout?' acquire --connect 1s "$key"
+  wrong "'--ttl' stands before the verb; write it after; it is an option of run, acquire and renew" --ttl 5s run "$key" true
   wrong "'--xyzzy' is not an option of rlock acquire; see" acquire --xyzzy "$key"
 }
 
 @test "a bad value says where it comes from" {
   printf 'prefix = team:\n[run]\nwait = 1s\n  ttl = soon\n' >conf
   expect_error 78 "conf line 4" rlock run --config conf "$key" -- true
-  RLOCK_TTL=soon wrong "RLOCK_TTL in the environment" run "$key" -- true
-  wrong "--ttl: 'soon' is not a duration; write 500ms, 30s, 5m or 1h30m; see rlock run --help" run -t soon "$key" -- true
+  [[ $stderr == *"conf line 4: ttl: 'soon' is not a duration"* ]]
+  RLOCK_TTL=soon wrong "RLOCK_TTL in the environment (--ttl): 'soon' is not" run "$key" -- true
+  wrong "--ttl: 'soon' is not a duration; write 500ms, 30s, 5m or 1h30m" run -t soon "$key" -- true
+  RLOCK_WAIT=-1 wrong RLOCK_WAIT acquire "$key"
+  RLOCK_GRACE=1h30 wrong RLOCK_GRACE release "$key" token
+  RLOCK_SHOW_COMMAND=maybe wrong "RLOCK_SHOW_COMMAND in the environment (--show-command): 'maybe'" run "$key" true
+  RLOCK_SERVER=localhost wrong RLOCK_SERVER status
+  RLOCK_SERVER=redis://a,redis://b wrong RLOCK_SERVER status
+  RLOCK_COMPAT=jedis wrong 'write none or redisson' status
+  RLOCK_PASSWORD_FILE=nowhere expect_error 78 'RLOCK_PASSWORD_FILE in the environment' rlock status
+  RLOCK_CONFIG=nowhere expect_error 78 'RLOCK_CONFIG in the environment' rlock status
+  printf 'password-file = nowhere\n' >conf
+  expect_error 78 'conf line 1: password-file: cannot open nowhere' rlock status --config conf
   printf 'tll = 5s\n' >conf
   expect_error 78 "conf line 1: 'tll' is not an option" rlock run --config conf "$key" -- true
+}
+
+@test "letters that were meant for something else" {
+  wrong "'-ttl' is read as letters; write --ttl" run -ttl 5s "$key" -- true
+  wrong "'-server' is read as letters; write --server" run -server "$url" "$key" -- true
+  wrong "'-wait' is read as letters; write --wait" acquire "$key" -wait=5s
+  wrong "'-t=5s' has an = too many; write -t 5s" run -t=5s "$key" -- true
+  wrong "'=true' follows an option that takes no value" run -n=true "$key" -- true
+  wrong "'--nonblock=' has an = too many; write --nonblock" run --nonblock= "$key" -- true
+  # Those of COMMAND are not looked at.
+  wrong "--ttl: 'x' is not a duration" run -t x "$key" java -server -ttl
+}
+
+# noted TEXT COMMAND...: it succeeds, and says this alone.
+noted() {
+  run --separate-stderr -0 "${@:2}"
+  [ "$stderr" = "$1" ]
+}
+
+@test "a variable that is almost one of rlock's, or would be that of an option, is told" {
+  RLOCK_TLL=5s noted 'rlock: RLOCK_TLL in the environment sets nothing; did you mean RLOCK_TTL?' rlock run "$key" -- true
+  RLOCK_SLOTS=3 noted 'rlock: RLOCK_SLOTS in the environment sets nothing; write --slots' rlock run "$key" -- true
+  RLOCK_SLOTS=3 noted '' rlock run -q "$key" -- true
+  RLOCK_OF_ANOTHER_VERSION=3 noted '' rlock run "$key" -- rlock run --with "$key-2" "$key" -- rlock status -q "$key-3"
+}
+
+@test "an empty TOKEN is not the one of the environment" {
+  RLOCK_TOKEN=$(rlock acquire "$key")
+  export RLOCK_TOKEN
+  met=$(connections)
+  wrong 'TOKEN is empty' release "$key" ''
+  wrong 'TOKEN is empty' renew "$key" ''
+  expect 0 rlock release "$key"
 }
 
 @test "an option twice, or one with an empty value that would swallow the next word" {

@@ -1,5 +1,6 @@
 #include "base/duration.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -14,7 +15,9 @@ struct Unit {
 // From the longest to the shortest: the order in which they may follow one another.
 constexpr std::array units{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                            Unit{"ms", 1}};
-constexpr std::int64_t max_ms = 3650LL * 86'400'000;
+constexpr std::int64_t max_ms = max_duration.count();
+
+constexpr std::unexpected malformed(BadDuration::malformed);
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -28,32 +31,34 @@ std::string_view take(std::string_view& text, auto&& wanted) {
 
 }  // namespace
 
-std::optional<Duration> parse_duration(std::string_view text) {
+std::expected<Duration, BadDuration> parse_duration(std::string_view text) {
   std::int64_t total = 0;
   std::size_t next_unit = 0;
   bool first = true;
-  if (text.empty()) return std::nullopt;
+  bool is_too_long = false;
+  if (text.empty()) return malformed;
   while (!text.empty()) {
     const auto whole = take(text, is_digit);
     std::string_view fraction;
     if (!text.empty() && text.front() == '.') {
       text.remove_prefix(1);
       fraction = take(text, is_digit);
-      if (fraction.empty()) return std::nullopt;
+      if (fraction.empty()) return malformed;
     }
-    if (whole.empty() || whole.size() > 15 || fraction.size() > 3) return std::nullopt;
+    if (whole.empty() || fraction.size() > 3) return malformed;
 
     auto name = take(text, [](char c) { return !is_digit(c) && c != '.'; });
     if (name.empty() && first && text.empty()) name = "s";
     std::size_t unit = next_unit;
     while (unit < units.size() && units[unit].name != name) ++unit;
-    if (unit == units.size()) return std::nullopt;
+    if (unit == units.size()) return malformed;
     next_unit = unit + 1;
 
     const auto ms = units[unit].ms;
     std::int64_t value = 0;
-    for (char c : whole) value = value * 10 + (c - '0');
-    if (value > max_ms / ms) return std::nullopt;
+    for (char c : whole) value = std::min(value * 10 + (c - '0'), max_ms + 1);
+    is_too_long = is_too_long || value > max_ms / ms;
+    value = std::min(value, max_ms / ms);
     total += value * ms;
     std::int64_t part = ms;
     std::int64_t scale = 1;
@@ -63,11 +68,11 @@ std::optional<Duration> parse_duration(std::string_view text) {
       scale *= 10;
     }
     part *= digits;
-    if (part % scale != 0) return std::nullopt;
+    if (part % scale != 0) return malformed;
     total += part / scale;
-    if (total > max_ms) return std::nullopt;
     first = false;
   }
+  if (is_too_long || total > max_ms) return std::unexpected(BadDuration::too_long);
   return Duration(total);
 }
 

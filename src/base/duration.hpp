@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <expected>
 #include <string>
 #include <string_view>
 
@@ -8,10 +8,15 @@
 
 namespace rlock::base {
 
+/// Ten years.
+inline constexpr Duration max_duration = std::chrono::days(3650);
+
+enum class BadDuration { malformed, too_long };
+
 /// Reads `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m`; a bare number is seconds, and may have a fraction
-/// of up to three digits (`0.5`, `1.5s`). Units must fall (`1h30m`, not `30m1h`). nullopt for anything
-/// else, negatives and whatever passes ten years.
-std::optional<Duration> parse_duration(std::string_view text);
+/// of up to three digits (`0.5`, `1.5s`). Units must fall (`1h30m`, not `30m1h`). Anything else is malformed, negatives
+/// too.
+std::expected<Duration, BadDuration> parse_duration(std::string_view text);
 
 /// The shortest text that parse_duration reads back as the same duration.
 std::string format_duration(Duration duration);

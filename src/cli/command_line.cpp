@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <numeric>
+#include <optional>
+
+#include "cli/nearest.hpp"
 
 namespace rlock::cli {
 
@@ -38,28 +40,56 @@ const OptionRow* find_written(std::string_view name) {
   return row == table.end() ? nullptr : &*row;
 }
 
-std::unexpected<base::Error> unknown(const std::string& option, unsigned verbs, std::string_view whose) {
-  const auto name = option.substr(0, option.find('='));
-  std::string message = "'" + name + "' is not an option of " + std::string(whose);
-  const auto* elsewhere = find_written(name);
-  if (elsewhere != nullptr) {
-    std::string others;
-    for (const auto& verb : verb_table()) {
-      if ((verb.bit & elsewhere->verbs) != 0) others += (others.empty() ? "" : ", ") + std::string(verb.name);
+std::string see_help(std::string_view whose) { return "; see " + std::string(whose) + " --help"; }
+
+// What `-ttl 5s` and `-t=5s` were meant to be, which CLI11 reads as `-t tl` and as `-t =5s`. letter: of the option
+// whose value is bad; nullptr: any.
+std::optional<std::string> misread(std::span<const std::string> arguments, const OptionRow* row, unsigned verbs) {
+  for (const std::string_view argument : arguments) {
+    if (!is_option(argument) || argument.starts_with("--") || argument.size() < 3) continue;
+    const auto name = argument.substr(1, argument.find('=') - 1);
+    if (row != nullptr && row->letter != '\0' && argument[1] == row->letter && argument[2] == '=' &&
+        argument.size() > 3) {
+      return in_quotes(argument) + " has an = too many; write -" + row->letter + " " + std::string(argument.substr(3));
     }
-    return fail(ErrorCode::usage, message + "; it is an option of " + others);
+    const auto* meant = name.size() > 1 ? find_option(name) : nullptr;
+    if (meant != nullptr && is_of(*meant, verbs)) {
+      return in_quotes(argument.substr(0, name.size() + 1)) + " is read as letters; write --" + std::string(name);
+    }
   }
-  std::vector<std::string_view> names;
+  return std::nullopt;
+}
+
+std::string unknown(const std::string& option, unsigned verbs, std::string_view whose) {
+  if (option.starts_with("-="))
+    return in_quotes(option.substr(1)) + " follows an option that takes no value; leave it out";
+  const auto name = option.substr(0, option.find('='));
+  const auto message = in_quotes(name) + " is not an option of " + std::string(whose);
+  if (const auto* elsewhere = find_written(name)) {
+    std::vector<std::string_view> others;
+    for (const auto& verb : verb_table()) {
+      if ((verb.bit & elsewhere->verbs) != 0) others.push_back(verb.name);
+    }
+    const auto of = "an option of " + listed(others, " and ");
+    return verbs == every_verb ? in_quotes(name) + " stands before the verb; write it after; it is " + of
+                               : message + "; it is " + of;
+  }
+  std::vector<std::string_view> names{"help", "version"};
   for (const auto& row : option_table()) {
-    if (is_of(row, verbs)) names.push_back(row.name);
+    if ((row.verbs & verbs) != 0) names.push_back(row.name);
   }
   const auto near = name.starts_with("--") ? nearest(std::string_view(name).substr(2), names) : std::string_view();
-  if (!near.empty()) message += "; did you mean --" + std::string(near) + "?";
-  return fail(ErrorCode::usage, message);
+  return message + (near.empty() ? see_help(whose) : "; did you mean --" + std::string(near) + "?");
+}
+
+// What to write for `--ttl`, or `--ttl=`, which lacks a value.
+std::string needs_value(const OptionRow& row) {
+  return "--" + std::string(row.name) + " needs a value; write --" + std::string(row.name) + " " +
+         std::string(row.value) + (row.kind == Kind::duration ? ", as in --" + std::string(row.name) + " 30s" : "");
 }
 
 Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose, std::span<const std::string> arguments,
-                     Until until, std::size_t max_words) {
+                     Until until) {
   CLI::App app;
   app.set_help_flag("");
   app.allow_extras();
@@ -76,19 +106,25 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the last one first
   } catch (const CLI::ArgumentMismatch& error) {
-    const std::string_view message = error.what();
-    return fail(ErrorCode::usage, std::string(message.substr(0, message.find(':'))) + " needs a value");
+    const std::string_view message = error.what();  // "--ttl: 1 required TEXT missing"
+    const auto* row = find_written(message.substr(0, message.find(':')));
+    return fail(ErrorCode::usage, row != nullptr ? needs_value(*row) : std::string(message));
   } catch (const CLI::ParseError& error) {
     const std::string_view message = error.what();
     return fail(ErrorCode::usage, std::string(message.substr(0, message.find('\n'))));
   }
 
+  // Those among which an option may be meant.
+  const auto own = until == Until::end ? arguments : arguments.first(arguments.size() - app.remaining_size());
   // CLI11 takes the next argument for the value.
-  for (const auto& argument : arguments.first(arguments.size() - app.remaining_size())) {
-    if (argument.starts_with("--") && argument.ends_with('=')) {
-      const auto name = argument.substr(0, argument.size() - 1);
-      return fail(ErrorCode::usage, name + "= has no value; for an empty one write " + name + " ''");
-    }
+  for (const std::string_view argument : own) {
+    if (!argument.starts_with("--") || !argument.ends_with('=')) continue;
+    const auto name = argument.substr(0, argument.size() - 1);
+    const auto* row = find_written(name);
+    if (row == nullptr) continue;
+    if (row->kind == Kind::flag)
+      return fail(ErrorCode::usage, in_quotes(argument) + " has an = too many; write " + std::string(name));
+    return fail(ErrorCode::usage, needs_value(*row) + (row->may_be_empty ? ", or '' for an empty one" : ""));
   }
   Parsed parsed{app.remaining(), help->count() > 0, version->count() > 0};
   auto& words = parsed.words;
@@ -96,7 +132,10 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
   auto mark = std::ranges::find_if(words, [](const auto& word) { return word == "--" || !is_option(word); });
   if (until == Until::end) mark = std::ranges::find(words, "--");
   const auto stranger = std::find_if(words.begin(), mark, is_option);
-  if (stranger != mark) return unknown(*stranger, verbs, whose);
+  if (stranger != mark) {
+    const auto hint = misread(arguments.first(std::min(own.size() + 1, arguments.size())), nullptr, verbs);
+    return fail(ErrorCode::usage, hint ? *hint : unknown(*stranger, verbs, whose));
+  }
   if (mark != words.end() && *mark == "--") {
     words.erase(mark);
     parsed.has_mark = true;
@@ -114,11 +153,11 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
     }
     const auto& values = option->results();
     for (const auto& value : std::span(values).last(row->repeatable ? values.size() : 1)) {
-      RLOCK_TRY(settings.set(*row, value, "", ErrorCode::usage));
+      if (auto set = settings.set(*row, value, Source::command_line); !set) {
+        if (auto hint = misread(own, row, verbs)) return fail(ErrorCode::usage, *hint);
+        return std::unexpected(std::move(set.error()));
+      }
     }
-  }
-  if (until == Until::end && words.size() > max_words && !parsed.wants_help) {
-    return fail(ErrorCode::usage, "'" + words[max_words] + "' is an argument too many");
   }
   return parsed;
 }
@@ -128,33 +167,12 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
 Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::string_view whose,
                                 std::span<const std::string> arguments) {
   if (arguments.empty() || !is_option(arguments.front())) return Parsed{{arguments.begin(), arguments.end()}};
-  return parse(settings, verbs, whose, arguments, Until::first_word, 0);
+  return parse(settings, verbs, whose, arguments, Until::first_word);
 }
 
 Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
-                         std::span<const std::string> arguments, std::size_t max_words) {
-  return parse(settings, verbs, whose, arguments, Until::end, max_words);
-}
-
-std::string_view nearest(std::string_view mistyped, std::span<const std::string_view> names) {
-  // Levenshtein's distance, a row of the matrix at a time.
-  const auto distance = [&](std::string_view name) {
-    std::vector<std::size_t> row(name.size() + 1);
-    std::iota(row.begin(), row.end(), 0U);
-    for (std::size_t i = 0; i < mistyped.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (std::size_t j = 0; j < name.size(); ++j) {
-        const auto replaced = diagonal + (mistyped[i] == name[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-      }
-    }
-    return row.back();
-  };
-  const auto found = std::ranges::min_element(names, {}, distance);
-  if (found == names.end()) return {};
-  return distance(*found) <= std::max<std::size_t>(1, found->size() / 3) ? *found : std::string_view();
+                         std::span<const std::string> arguments) {
+  return parse(settings, verbs, whose, arguments, Until::end);
 }
 
 }  // namespace rlock::cli

@@ -22,11 +22,8 @@ struct Parsed {
 /// Up to the first word: what follows it is not looked at, and comes back byte for byte.
 base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::string_view whose,
                                       std::span<const std::string> arguments);
-/// All, with at most max_words words anywhere among the options.
+/// All, with words anywhere among the options.
 base::Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
-                               std::span<const std::string> arguments, std::size_t max_words);
-
-/// The name that a mistyped one may have meant; empty when none is near.
-std::string_view nearest(std::string_view mistyped, std::span<const std::string_view> names);
+                               std::span<const std::string> arguments);
 
 }  // namespace rlock::cli

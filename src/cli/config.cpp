@@ -132,7 +132,7 @@ class File {
         settings_.is_settled(*row) && !(goes_on_ && *goes_on_ == std::pair(line.section, row->name));
     if (!is_for_verb || (row->verbs & verb_.bit) == 0 || is_settled) return {};
     if (row->repeatable) goes_on_.emplace(line.section, row->name);
-    return settings_.set(*row, joined(line.item.inputs), line.place, ErrorCode::configuration);
+    return settings_.set(*row, joined(line.item.inputs), Source::file, line.place);
   }
 
  private:
@@ -146,9 +146,11 @@ class File {
   std::optional<std::pair<std::string, std::string_view>> goes_on_;  ///< of the repeatable option that these lines set
 };
 
-Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path) {
+// what: the option that names it, if one does.
+Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path, std::string what = {}) {
+  if (!what.empty()) what += ": ";
   std::ifstream file(path);
-  if (!file) return base::fail_errno(ErrorCode::configuration, "cannot read the configuration file " + path);
+  if (!file) return base::fail_errno(ErrorCode::configuration, what + "cannot read the configuration file " + path);
   // Not the whole of it at once: what was named may be a device or a pipe without an end.
   std::string text(max_file + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -192,7 +194,8 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::is
 }
 
 Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
-  if (const auto& named = settings.options().config_file; !named.empty()) return read_file(settings, verb, named);
+  if (const auto& named = settings.options().config_file; !named.empty())
+    return read_file(settings, verb, named, settings.options().config_file_source);
   std::string own;
   if (const char* home = std::getenv("XDG_CONFIG_HOME"); home != nullptr && *home != '\0') {
     own = std::string(home) + "/rlock.conf";

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/error.hpp"
 #include "commands/options.hpp"
@@ -46,7 +47,7 @@ enum class Group { lock, waiting, command, server, output };
 using Complaint = std::optional<std::string>;
 
 /// text in quotation marks, for a complaint.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 struct OptionRow {
   using Setter = Complaint (*)(commands::Options&, std::string_view);
@@ -67,9 +68,12 @@ struct OptionRow {
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it
   std::string_view excludes{};     ///< mutual; names with spaces between them
+  bool may_be_empty = false;       ///< a variable without text sets it too
   bool repeatable = false;         ///< each value comes behind those before it
   long min = 0;                    ///< durations in ms, numbers
   long max = 0;                    ///< numbers
+  std::string commands::Options::* source =
+      nullptr;  ///< gets what its value is called in messages: --NAME, and where from
 };
 
 std::span<const VerbRow> verb_table();
@@ -83,6 +87,9 @@ std::string_view group_title(Group group);
 
 /// Whether one of the two excludes the other.
 bool excludes(const OptionRow& row, std::string_view other);
+
+/// What a choice may be; empty for other kinds.
+std::vector<std::string_view> choices(const OptionRow& row);
 
 /// Whether text turns a flag off. False for what is no flag.
 bool is_off(const OptionRow& row, std::string_view text);

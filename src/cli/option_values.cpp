@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "base/duration.hpp"
 #include "base/number.hpp"
+#include "cli/nearest.hpp"
 #include "cli/option_table.hpp"
 
 namespace rlock::cli {
@@ -7,7 +10,7 @@ namespace rlock::cli {
 using base::Duration;
 using commands::Options;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 namespace {
 
@@ -39,7 +42,7 @@ struct Assignment {
   Complaint operator()(int Options::* field) const {
     const auto number = base::parse_number<int>(text);
     if (!number || *number < row.min || *number > row.max || text != std::to_string(*number)) {
-      return quoted(text) + " is not a number from " + std::to_string(row.min) + " to " + std::to_string(row.max);
+      return in_quotes(text) + " is not a number from " + std::to_string(row.min) + " to " + std::to_string(row.max);
     }
     options.*field = *number;
     return std::nullopt;
@@ -51,33 +54,41 @@ struct Assignment {
   template <class Field>
   Complaint set_duration(Field& field) const {
     const auto duration = base::parse_duration(text);
-    if (!duration) return quoted(text) + " is not a duration; write 500ms, 30s, 5m or 1h30m";
+    if (!duration && duration.error() == base::BadDuration::too_long) {
+      return in_quotes(text) + " is too long; at most " + base::format_duration(base::max_duration);
+    }
+    if (!duration) return in_quotes(text) + " is not a duration; write 500ms, 30s, 5m or 1h30m";
     if (duration->count() < row.min) {
-      return quoted(text) + " is too short; at least " + base::format_duration(Duration(row.min));
+      return in_quotes(text) + " is too short; at least " + base::format_duration(Duration(row.min));
     }
     field = *duration;
     return std::nullopt;
   }
 };
 
-bool is_choice(std::string_view choices, std::string_view text) {
-  return !text.empty() && text.find('|') == std::string_view::npos &&
-         ("|" + std::string(choices) + "|").find("|" + std::string(text) + "|") != std::string::npos;
-}
-
 }  // namespace
 
 bool is_off(const OptionRow& row, std::string_view text) { return row.kind == Kind::flag && parse_flag(text) == false; }
 
+std::vector<std::string_view> choices(const OptionRow& row) {
+  std::vector<std::string_view> all;
+  if (row.kind != Kind::choice) return all;
+  for (std::size_t begin = 0; begin <= row.value.size();) {
+    const auto end = std::min(row.value.find('|', begin), row.value.size());
+    all.push_back(row.value.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return all;
+}
+
 Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {
   if (row.kind == Kind::flag) {
     const auto flag = parse_flag(text);
-    if (!flag) return quoted(text) + " is not true or false";
+    if (!flag) return in_quotes(text) + " is not true or false";
     text = *flag ? "true" : "false";
   }
-  if (row.kind == Kind::choice && !is_choice(row.value, text)) {
-    std::string choices(row.value);
-    return quoted(text) + " is not one of " + choices;
+  if (const auto all = choices(row); !all.empty() && std::ranges::find(all, text) == all.end()) {
+    return in_quotes(text) + " is unknown; write " + listed(all, " or ");
   }
   return std::visit(Assignment{row, to, text}, row.target);
 }

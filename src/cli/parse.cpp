@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/command_line.hpp"
 #include "cli/config.hpp"
 #include "cli/help.hpp"
+#include "cli/nearest.hpp"
 #include "commands/common.hpp"
 #include "version.hpp"
 
@@ -49,13 +51,12 @@ void hide_credentials(char* argument) {
 }
 
 std::unexpected<base::Error> unknown_verb(const std::string& word) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{"help"};
   for (const auto& verb : verb_table()) names.push_back(verb.name);
   const auto near = nearest(word, names);
-  std::string message = "'" + word + "' is not a verb of rlock: ";
-  for (const auto name : names) message += std::string(name) + (name == names.back() ? "" : ", ");
-  if (!near.empty()) message += "; did you mean " + std::string(near) + "?";
-  return fail(ErrorCode::usage, message + "; see rlock --help");
+  const auto message = in_quotes(word) + " is not a verb of rlock";
+  if (!near.empty()) return fail(ErrorCode::usage, message + "; did you mean " + std::string(near) + "?");
+  return fail(ErrorCode::usage, message + "; write rlock run KEY -- COMMAND, or see rlock --help");
 }
 
 // Tells the format before the options are parsed, and if parsing fails. A mistyped --export counts too.
@@ -71,13 +72,31 @@ bool wants_export(std::span<const std::string> own_words) {
 }
 
 Finished help(std::span<const std::string> words) {
-  if (words.empty()) return printed(overview());
+  if (words.empty() || words.front() == "-h" || words.front() == "--help") return printed(overview());
+  if (words.size() > 1)
+    return failed({ErrorCode::usage, in_quotes(words[1]) + " is an argument too many; write rlock help [VERB]"});
+  if (words.front() == "help") return printed(overview());
   const auto* verb = find_verb(words.front());
   return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb));
 }
 
+constexpr std::size_t max_words(Words words) {
+  if (words == Words::key_command) return std::numeric_limits<std::size_t>::max();
+  return words == Words::key_token ? 2 : 1;
+}
+
+// What may stand behind the verb, without the options.
+std::string form(const VerbRow& verb) {
+  const auto words = verb.words == Words::key_command ? "KEY -- COMMAND" : verb.words_text;
+  return "rlock " + std::string(verb.name) + " " + std::string(words);
+}
+
 Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
   auto& words = parsed.words;
+  if (words.size() > max_words(verb.words)) {
+    return fail(ErrorCode::usage,
+                in_quotes(words[max_words(verb.words)]) + " is an argument too many; write " + form(verb));
+  }
   const bool key_may_come_from_environment = verb.words == Words::key_token;
   if (!words.empty()) {
     options.key = words[0];
@@ -86,28 +105,32 @@ Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
     options.key = key;
   }
   if (options.key.empty() && verb.words != Words::optional_key) {
-    return fail(ErrorCode::usage, std::string("KEY is missing; name the lock") +
-                                      (key_may_come_from_environment ? ", or set RLOCK_KEY" : ""));
+    return fail(ErrorCode::usage,
+                "KEY is missing; write " + form(verb) + (key_may_come_from_environment ? ", or set RLOCK_KEY" : ""));
   }
-  if (verb.words == Words::key_token && words.size() > 1) options.token = words[1];
+  if (verb.words == Words::key_token && words.size() > 1) {
+    options.token = words[1];
+    // The one of the environment may be that of another key.
+    if (options.token.empty())
+      return fail(ErrorCode::usage, "TOKEN is empty; give it, or leave it out for RLOCK_TOKEN");
+  }
   if (verb.words != Words::key_command) return {};
 
   auto command = words.begin() + 1;
   if (command != words.end() && *command == "--") {
     ++command;
   } else if (command != words.end() && command->size() > 1 && command->starts_with('-')) {
-    return fail(ErrorCode::usage, "'" + *command + "' comes after KEY; options go before KEY, and COMMAND after --");
+    return fail(ErrorCode::usage,
+                in_quotes(*command) + " comes after KEY; options go before KEY, and COMMAND after --");
   }
   options.command.assign(std::move_iterator(command), std::move_iterator(words.end()));
   if (options.command.empty()) {
     // `rlock run -- ./job.sh`: the only word is the command, and an unset variable may have been the key.
     return fail(ErrorCode::usage,
-                std::string(parsed.has_mark ? "KEY" : "COMMAND") + " is missing; write rlock run KEY -- COMMAND");
+                std::string(parsed.has_mark ? "KEY" : "COMMAND") + " is missing; write " + form(verb));
   }
   return {};
 }
-
-constexpr std::size_t max_words(Words words) { return words == Words::key_token ? 2 : 1; }
 
 }  // namespace
 
@@ -115,7 +138,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   const std::vector<std::string> all(arguments.begin(), arguments.end());
   Settings settings(options);
 
-  auto parsed = parse_up_to_word(settings, every_verb, "every verb; name the verb first", all);
+  auto parsed = parse_up_to_word(settings, every_verb, "rlock", all);
   if (!parsed) {
     if (wants_export(all)) options.format = commands::Format::shell;
     return failed(parsed.error());
@@ -124,7 +147,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (parsed->wants_version) return print_version();
   if (words.empty()) {
     if (parsed->wants_help) return printed(overview());
-    return failed({ErrorCode::usage, "no verb; use rlock run KEY COMMAND, or see rlock --help"});
+    return failed({ErrorCode::usage, "no verb; write rlock run KEY -- COMMAND, or see rlock --help"});
   }
   const auto* verb = find_verb(words.front());
   const auto behind_verb = std::span(all).last(words.size() - 1);
@@ -133,16 +156,14 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (exports) options.format = commands::Format::shell;
   if (verb == nullptr) return failed(unknown_verb(words.front()).error());
   const auto name = "rlock " + std::string(verb->name);
-  const auto refused = [&](base::Error error) {
+  const auto refused = [&](const base::Error& error) {
     if (exports) options.format = commands::Format::shell;
-    if (error.code == ErrorCode::usage) error.message += "; see " + name + " --help";
     return failed(error);
   };
 
   const bool wants_help = parsed->wants_help;
-  parsed = verb->words == Words::key_command
-               ? parse_up_to_word(settings, verb->bit, name, behind_verb)
-               : parse_all(settings, verb->bit, name, behind_verb, max_words(verb->words));
+  parsed = verb->words == Words::key_command ? parse_up_to_word(settings, verb->bit, name, behind_verb)
+                                             : parse_all(settings, verb->bit, name, behind_verb);
   // The rest of `run` is its KEY and COMMAND, which must not be changed.
   const auto not_ours = parsed && verb->words == Words::key_command ? parsed->words.size() : 0;
   std::ranges::for_each(arguments.first(arguments.size() - not_ours), hide_credentials);
@@ -154,6 +175,9 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (auto read = settings.read_environment(*verb); !read) return refused(read.error());
   if (auto read = read_configuration(settings, *verb); !read) return refused(read.error());
   settings.set_defaults();
+  if (options.verbose) base::set_log_level(base::LogLevel::debug);
+  if (options.quiet) base::set_log_level(base::LogLevel::error);
+  note_strange_variables();
   return verb->handler;
 }
 

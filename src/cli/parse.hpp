@@ -17,7 +17,7 @@ using Handler = int (*)(const commands::Options&);
 
 /// Reads the command line (without the program's name), the environment and the configuration files, in this order of
 /// precedence, into `options`, whose format is good when it fails too. Overwrites credentials in `arguments`, so that
-/// they leave the process list.
+/// they leave the process list. Says from then on what -q and -v want said.
 std::variant<Handler, Finished> parse(std::span<char*> arguments, commands::Options& options);
 
 }  // namespace rlock::cli

@@ -1,6 +1,13 @@
 #include "cli/settings.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
+
+#include "base/log.hpp"
+#include "cli/nearest.hpp"
 
 namespace rlock::cli {
 
@@ -14,17 +21,18 @@ unsigned long bit(const OptionRow& row) { return 1UL << static_cast<unsigned>(&r
 
 }  // namespace
 
-Result<void> Settings::set(const OptionRow& row, std::string_view text, std::string_view source, ErrorCode code) {
+Result<void> Settings::set(const OptionRow& row, std::string_view text, Source source, std::string_view place) {
   set_ |= bit(row);
   if (is_off(row, text)) off_ |= bit(row);
-  if (row.name == "server") {
-    options_.servers_source = source;
-    options_.server_is_from_file = code == ErrorCode::configuration;
-  }
+  auto name = std::string(row.name);
+  if (source == Source::command_line) name = "--" + name;
+  if (source == Source::environment) name = std::string(place) + " in the environment (--" + name + ")";
+  if (source == Source::file) name = std::string(place) + ": " + name;
+  if (row.source != nullptr) options_.*row.source = name;
+  if (row.name == "server") options_.server_is_from_file = source == Source::file;
   const auto complaint = set_value(row, options_, text);
   if (!complaint) return {};
-  return fail(code, "--" + std::string(row.name) + ": " + *complaint +
-                        (source.empty() ? "" : "; it comes from " + std::string(source)));
+  return fail(source == Source::file ? ErrorCode::configuration : ErrorCode::usage, name + ": " + *complaint);
 }
 
 bool Settings::is_set(const OptionRow& row) const { return (set_ & bit(row)) != 0; }
@@ -44,11 +52,38 @@ Result<void> Settings::read_environment(const VerbRow& verb) {
     if (row.environment.empty() || (row.verbs & verb.bit) == 0 || is_settled(row)) continue;
     // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the table holds literals
     const char* text = std::getenv(row.environment.data());
-    if (text == nullptr || (*text == '\0' && row.name != "prefix")) continue;
-    const auto source = std::string(row.environment) + " in the environment";
-    RLOCK_TRY(set(row, text, source, ErrorCode::usage));
+    if (text == nullptr || (*text == '\0' && !row.may_be_empty)) continue;
+    RLOCK_TRY(set(row, text, Source::environment, row.environment));
   }
   return {};
+}
+
+void note_strange_variables() {
+  constexpr std::string_view own = "RLOCK_";
+  std::vector<std::string_view> known{"RLOCK_KEY",    "RLOCK_TOKEN",  "RLOCK_FENCE", "RLOCK_KEYS",
+                                      "RLOCK_TOKENS", "RLOCK_FENCES", "RLOCK_NESTED"};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!text.starts_with(own)) continue;
+    const auto name = text.substr(0, text.find('='));
+    auto option = std::string(name.substr(own.size()));
+    std::ranges::transform(option, option.begin(), [](char c) { return c == '_' ? '-' : static_cast<char>(c | 0x20); });
+    const auto* row = find_option(option);
+    if (std::ranges::find(known, name) != known.end() || (row != nullptr && !row->environment.empty())) continue;
+    const auto what = std::string(name) + " in the environment sets nothing; ";
+    if (row != nullptr) {
+      base::log_note(what + "write --" + option);
+      continue;
+    }
+    auto all = known;
+    for (const auto& each : option_table()) {
+      if (!each.environment.empty()) all.push_back(each.environment);
+    }
+    // Most of each name is the same, which is not to count.
+    for (auto& each : all) each.remove_prefix(own.size());
+    const auto near = nearest(name.substr(own.size()), all);
+    if (!near.empty()) base::log_note(what + "did you mean " + std::string(own) + std::string(near) + "?");
+  }
 }
 
 void Settings::set_defaults() {

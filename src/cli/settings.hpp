@@ -8,15 +8,17 @@
 
 namespace rlock::cli {
 
+enum class Source { command_line, environment, file };
+
 /// The options as they come together: the command line first, then the environment, then the files, then the defaults.
 /// A value that one of these has set is not changed by a later one, nor is an option that it excludes.
 class Settings {
  public:
   explicit Settings(commands::Options& options) : options_(options) {}
 
-  /// Sets a row to text. A bad text fails with `code` and names the option and where the text came from (empty: the
-  /// command line).
-  base::Result<void> set(const OptionRow& row, std::string_view text, std::string_view source, base::ErrorCode code);
+  /// Sets a row to text. A bad text fails (usage; configuration where it is from a file), and names the option and the
+  /// place that the text is from: nothing, the variable, or "PATH line N".
+  base::Result<void> set(const OptionRow& row, std::string_view text, Source source, std::string_view place = {});
 
   bool is_set(const OptionRow& row) const;
   /// The option that is set (and not to false) and excludes it; nullptr: none is.
@@ -38,5 +40,9 @@ class Settings {
   unsigned long set_ = 0;  ///< a bit a row
   unsigned long off_ = 0;  ///< the flags that are set to false
 };
+
+/// Says which variables RLOCK_* mean nothing here, though they are named like an option or almost like a variable.
+/// Others are passed over: they may be those of another version.
+void note_strange_variables();
 
 }  // namespace rlock::cli

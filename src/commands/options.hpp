@@ -24,12 +24,15 @@ struct Options {
   std::vector<std::string> command;  ///< run
 
   std::vector<std::string> servers;  ///< a URL each; empty: nothing was configured
-  std::string servers_source;        ///< for messages: "PATH line N"; empty: the command line
+  // For messages: "--server", "RLOCK_SERVER in the environment (--server)", "PATH line N: server".
+  std::string servers_source = "--server";
   bool server_is_from_file = false;
   std::string config_file;  ///< empty: the default ones
+  std::string config_file_source;
   std::string prefix;
   Compat compat = Compat::none;
   std::string password_file;
+  std::string password_file_source;
   base::Duration connect_timeout{};
 
   base::Duration ttl{};

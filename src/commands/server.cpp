@@ -77,7 +77,7 @@ const redis::Endpoint* in_the_clear(const redis::Address& address) {
 
 Result<void> add_passwords(redis::Address& address, const Options& options) {
   if (!address.password && !options.password_file.empty()) {
-    address.password = RLOCK_TRY(read_password_file("--password-file", options.password_file));
+    address.password = RLOCK_TRY(read_password_file(options.password_file_source, options.password_file));
   }
   if (const char* secret = std::getenv("REDISCLI_AUTH");
       !address.password && !address.is_local && secret != nullptr && *secret != '\0') {
@@ -130,13 +130,12 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
   std::vector<redis::Address> addresses;
   for (const auto& url : options.servers) {
     auto address = redis::Address::parse(url);
-    if (!address) return fail(wrong, "--server: the URL " + address.error().message);
+    if (!address) return fail(wrong, options.servers_source + ": the URL " + address.error().message);
     addresses.push_back(std::move(*address));
   }
   if (addresses.empty()) addresses.emplace_back();
   if (auto together = redis::check_together(addresses); !together) {
-    return fail(wrong, "--server " + together.error().message +
-                           (options.servers_source.empty() ? "" : "; it comes from " + options.servers_source));
+    return fail(wrong, options.servers_source + " " + together.error().message);
   }
   RLOCK_TRY(check_mode(options, addresses.size()));
   const redis::Endpoint* other_host = nullptr;

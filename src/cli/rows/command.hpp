@@ -10,7 +10,7 @@ inline Complaint set_signal(commands::Options& options, std::string_view text) {
     options.stop_signal = *number;
     return std::nullopt;
   }
-  return quoted(text) + " is not a signal; write TERM, INT, 15 or the like";
+  return in_quotes(text) + " is not a signal; write TERM, INT, 15 or the like";
 }
 
 inline Complaint set_on_lost(commands::Options& options, std::string_view text) {

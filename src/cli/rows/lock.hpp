@@ -22,7 +22,7 @@ Complaint set_mode(commands::Options& options, std::string_view text) {
 inline Complaint set_slots(commands::Options& options, std::string_view text) {
   const auto slots = base::parse_number<int>(text);
   if (!slots || *slots < 1 || *slots > max_slots || text != std::to_string(*slots)) {
-    return quoted(text) + " is not a number from 1 to " + std::to_string(max_slots);
+    return in_quotes(text) + " is not a number from 1 to " + std::to_string(max_slots);
   }
   options.mode = {.kind = lock::Mode::Kind::slots, .slots = *slots};
   return std::nullopt;

@@ -8,6 +8,7 @@ namespace rlock::cli::rows {
 
 inline Complaint set_server(commands::Options& options, std::string_view text) {
   const auto urls = redis::split_list(text);
+  if (text.empty()) return "the URL is empty; write redis://HOST or another form of rlock help";
   for (std::size_t i = 0; i < urls.size(); ++i) {
     // The URL is not repeated: there may be a password in it.
     if (const auto address = redis::Address::parse(urls[i]); !address) {
@@ -40,7 +41,8 @@ inline constexpr OptionRow server[]{
          "URLs, with commas between them or an option each, are independent servers of which a majority holds the lock "
          "(Redlock).",
      .environment = "RLOCK_SERVER",
-     .repeatable = true},
+     .repeatable = true,
+     .source = &commands::Options::servers_source},
     {.name = "prefix",
      .kind = Kind::text,
      .value = "P",
@@ -49,7 +51,8 @@ inline constexpr OptionRow server[]{
      .help = "Put P before KEY on the server",
      .more = "With '' the key is that of other libraries.",
      .default_text = "rlock:",
-     .environment = "RLOCK_PREFIX"},
+     .environment = "RLOCK_PREFIX",
+     .may_be_empty = true},
     {.name = "compat",
      .kind = Kind::choice,
      .value = "none|redisson",
@@ -65,7 +68,8 @@ inline constexpr OptionRow server[]{
      .group = Group::server,
      .target = &commands::Options::password_file,
      .help = "Read the password from the first line of FILE",
-     .environment = "RLOCK_PASSWORD_FILE"},
+     .environment = "RLOCK_PASSWORD_FILE",
+     .source = &commands::Options::password_file_source},
     {.name = "connect-timeout",
      .kind = Kind::duration,
      .value = "D",
@@ -82,7 +86,8 @@ inline constexpr OptionRow server[]{
      .help = "Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf",
      .more = "The first is $XDG_CONFIG_HOME/rlock.conf where that variable is set, and is over the second.",
      .environment = "RLOCK_CONFIG",
-     .sources = Sources::command_line},
+     .sources = Sources::command_line,
+     .source = &commands::Options::config_file_source},
 };
 
 }  // namespace rlock::cli::rows
