@@ -21,7 +21,8 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
     redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect python3-yaml expect
-    util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc zsh fish
+    util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
+    bash-completion zsh fish
 )
 # Not every release has it; without it one test is skipped.
 ! apt-cache show nutcracker >/dev/null 2>&1 || test+=(nutcracker)

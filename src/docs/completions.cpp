@@ -1,3 +1,6 @@
+#include <string>
+#include <utility>
+
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"
 
@@ -7,39 +10,62 @@ namespace {
 using cli::Kind;
 using cli::OptionRow;
 
-constexpr std::string_view note = "# Written by rlock-docs from src/cli/option_table.cpp. Do not edit.\n";
+bool takes_value(const OptionRow& row) { return row.kind != Kind::flag; }
+bool takes_key(const OptionRow& row) { return row.value == "KEY"; }
+bool tells_server(const OptionRow& row) { return row.group == cli::Group::server && row.kind != Kind::duration; }
 
-std::string verb_names() {
-  std::string names;
-  for (const auto& verb : cli::verb_table()) names += std::string(verb.name) + " ";
-  return names + "help";
-}
+std::string long_name(const OptionRow& row) { return "--" + std::string(row.name); }
+std::string short_name(const OptionRow& row) { return row.letter == '\0' ? "" : std::string{'-', row.letter}; }
 
-// Of every verb, or of this bit's.
-std::string option_names(unsigned verbs) {
-  std::string names;
-  for (const auto& row : cli::option_table()) {
-    if ((row.verbs & verbs) == verbs) names += "--" + std::string(row.name) + " ";
-  }
-  return names + "--help";
-}
-
-// "-t|--ttl", the options of a kind with | between them.
-std::string patterns(auto&& wanted) {
+// Of each wanted row what `of` makes of it, with `between` between them.
+std::string list(std::string_view between, auto&& wanted, auto&& of) {
   std::string result;
   for (const auto& row : cli::option_table()) {
     if (!wanted(row)) continue;
-    if (!result.empty()) result += '|';
-    if (row.letter != '\0') result += std::string{'-', row.letter, '|'};
-    result += "--" + std::string(row.name);
+    if (!result.empty()) result += between;
+    result += of(row);
   }
   return result;
+}
+
+std::string names(const OptionRow& row, std::string_view between) {
+  const auto letter = short_name(row);
+  return (letter.empty() ? "" : letter + std::string(between)) + long_name(row);
+}
+
+// "-t|--ttl|--slots": a pattern of a case.
+std::string pattern(auto&& wanted) {
+  return list("|", wanted, [](const OptionRow& row) { return names(row, "|"); });
+}
+
+std::string letters(auto&& wanted) {
+  return list("", wanted, [](const OptionRow& row) { return row.letter == '\0' ? "" : std::string{row.letter}; });
+}
+
+std::string option_names(unsigned verbs) {
+  return list(" ", [&](const OptionRow& row) { return (row.verbs & verbs) == verbs; }, long_name) + " --help";
+}
+
+std::string verb_names() {
+  std::string text;
+  for (const auto& verb : cli::verb_table()) text += std::string(verb.name) + " ";
+  return text + "help";
 }
 
 std::string spaced(std::string_view choices) {
   std::string result(choices);
   for (char& c : result) c = c == '|' ? ' ' : c;
   return result;
+}
+
+// Values to choose from, or useful ones to begin with; empty: none.
+std::string values_of(const OptionRow& row) {
+  if (row.kind == Kind::choice) return spaced(row.value);
+  if (row.kind == Kind::duration) return "500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d";
+  if (row.name == "signal") return "TERM INT HUP QUIT USR1 USR2 KILL";
+  if (row.name == "conflict-exit-code") return "0 75";
+  if (row.name == "server") return "redis:// rediss:// unix:// redis+sentinel:// redis+cluster:// local";
+  return {};
 }
 
 // Inside single quotes.
@@ -49,237 +75,130 @@ std::string quoted(std::string_view text) {
   return result;
 }
 
+// The parts that the texts for all shells have.
+Parts common_parts() {
+  return {{"verb_names", verb_names()},
+          {"valued", pattern(takes_value)},
+          {"valued_letters", letters(takes_value)},
+          {"flag_letters", letters([](const OptionRow& row) { return !takes_value(row); }) + "hV"},
+          {"server_options", pattern(tells_server)}};
+}
+
+// In _arguments of zsh a help ends at ], a message at :.
+std::string in_spec(std::string_view text) {
+  std::string result;
+  for (const char c : quoted(text)) {
+    if (c == '[' || c == ']' || c == ':') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string zsh_spec(const OptionRow& row) {
+  auto tail = "[" + in_spec(row.help) + "]";
+  if (takes_value(row)) {
+    const auto values = values_of(row);
+    tail += ":" + std::string(row.kind == Kind::choice ? "choice" : row.value) + ":" +
+            (row.kind == Kind::file ? "_files"
+             : takes_key(row)       ? "_rlock_keys"
+             : row.name == "server" ? "_rlock_servers"
+             : values.empty()       ? " "
+                                    : "(" + values + ")");
+  }
+  const auto letter = short_name(row);
+  std::string text;
+  if (!letter.empty()) text += "'(" + long_name(row) + ")" + letter + (takes_value(row) ? "+" : "") + tail + "' ";
+  text +=
+      "'" + (letter.empty() ? "" : "(" + letter + ")") + long_name(row) + (takes_value(row) ? "=" : "") + tail + "'";
+  return "      " + text + "\n";
+}
+
+// For -d of fish, in single quotes.
+std::string in_fish(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return result;
+}
+
+std::string fish_line(const OptionRow& row) {
+  std::string text = "complete -c rlock -n '";
+  if (row.verbs == cli::every_verb) {
+    text += "not __rlock_is \"run command\"";
+  } else {
+    text += "__rlock_verb";
+    for (const auto& verb : cli::verb_table()) {
+      if ((verb.bit & row.verbs) != 0) text += " " + std::string(verb.name);
+    }
+  }
+  text += "'";
+  if (row.letter != '\0') text += std::string(" -s ") + row.letter;
+  text += " -l " + std::string(row.name);
+  const auto values = values_of(row);
+  if (row.kind == Kind::file) {
+    text += " -rF";
+  } else if (takes_key(row)) {
+    text += " -xa '(__rlock_keys)'";
+  } else if (!values.empty()) {
+    text += " -xka '" + values + "'";
+  } else if (takes_value(row)) {
+    text += " -x";
+  }
+  return text + " -d '" + in_fish(row.help) + "'\n";
+}
+
 }  // namespace
 
-std::string bash_completion() {
-  std::string text = std::string(note) + R"(# shellcheck shell=bash
-_rlock() {
-  local words=() starts=() current previous verb="" i
-  COMPREPLY=()
-  _rlock_words
-  # The words of rlock itself: past options and their values to the verb, then to KEY.
-  for ((i = 1; i < ${#words[@]} - 1; i++)); do
-    case ${words[i]} in
-      )" + patterns([](const OptionRow& row) { return row.kind != Kind::flag; }) +
-                     R"() ((i++)) ;;
-      --) [[ $verb != run ]] || { _rlock_command $((i + 1)); return; } ;;
-      -*) ;;
-      *)
-        [[ -n $verb ]] || { verb=${words[i]}; continue; }
-        [[ $verb != run ]] || { _rlock_command $((i + 1)); return; }
-        ;;
-    esac
-  done
-  current=${words[-1]} previous=${words[-2]-}
-  if [[ $current == --*=* ]]; then
-    previous=${current%%=*} current=${current#*=}
-  fi
-  _rlock_complete
-  # Of the current word bash replaces only what stands behind the last : or =.
-  local prefix=${current%"${current##*["$COMP_WORDBREAKS"]}"}
-  [[ -z $prefix ]] || COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
-}
-
-# Sets words to those of the line up to the cursor, and starts to where each begins in COMP_WORDS: bash splits words at
-# : and = too, and so a URL into pieces. Pieces of one word have no blank between them in COMP_LINE.
-_rlock_words() {
-  local i piece rest=$COMP_LINE blanks
-  for ((i = 0; i <= COMP_CWORD; i++)); do
-    piece=${COMP_WORDS[i]}
-    blanks=${rest%%[![:blank:]]*}
-    rest=${rest#"$blanks"}
-    if [[ $i -gt 0 && -z $blanks ]]; then
-      words[-1]+=$piece
-    else
-      words+=("$piece") starts+=("$i")
-    fi
-    rest=${rest#"$piece"}
-  done
-}
-
-# _rlock_complete: what fits current, behind previous.
-_rlock_complete() {
-  case $previous in
-    )" + patterns([](const OptionRow& row) { return row.kind == Kind::file; }) +
-                     R"()
-      mapfile -t COMPREPLY < <(compgen -f -- "$current")
-      return
-      ;;
-)";
+Parts bash_parts() {
+  auto parts = common_parts();
+  parts["key_options"] = pattern(takes_key);
+  parts["file_options"] = pattern([](const OptionRow& row) { return row.kind == Kind::file; });
+  parts["every_option"] = option_names(cli::every_verb);
+  auto& cases = parts["value_cases"];
   for (const auto& row : cli::option_table()) {
-    if (row.kind != Kind::choice) continue;
-    text += "    --" + std::string(row.name) + ")\n      mapfile -t COMPREPLY < <(compgen -W '" + spaced(row.value) +
-            "' -- \"$current\")\n      return\n      ;;\n";
+    const auto values = values_of(row);
+    if (values.empty()) continue;
+    const std::string_view more = row.name == "server" ? " && compopt -o nospace 2>/dev/null" : "";
+    cases += "    " + names(row, " | ") + ") _rlock_among '" + values + "'" + std::string(more) + " ;;\n";
   }
-  text += "    " + patterns([](const OptionRow& row) {
-            return row.kind == Kind::text || row.kind == Kind::duration || row.kind == Kind::number;
-          }) +
-          R"() return ;;
-  esac
-  case $verb in
-    '')
-      if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W ')" +
-          option_names(cli::every_verb) + R"( --version' -- "$current")
-      else
-        mapfile -t COMPREPLY < <(compgen -W ')" +
-          verb_names() + R"(' -- "$current")
-      fi
-      ;;
-    help) mapfile -t COMPREPLY < <(compgen -W ')" +
-          verb_names() + R"(' -- "$current") ;;
-)";
+  auto& verbs = parts["verb_cases"];
   for (const auto& verb : cli::verb_table()) {
-    text += "    " + std::string(verb.name) + ") [[ $current != -* ]] || mapfile -t COMPREPLY < <(compgen -W '" +
-            option_names(verb.bit) + "' -- \"$current\") ;;\n";
+    verbs += "    " + std::string(verb.name) + ") _rlock_verb " + option_names(verb.bit) + " ;;\n";
   }
-  return text + R"(  esac
+  return parts;
 }
 
-# _rlock_command INDEX: COMMAND stands there among words, and completes as it would alone.
-_rlock_command() {
-  local at=$1 last=$((${#words[@]} - 1))
-  [[ ${words[at]-} != -- ]] || ((at++))
-  if declare -F _command_offset >/dev/null && ((at < last)); then
-    _command_offset "${starts[at]}"
-  elif ((at == last)); then
-    mapfile -t COMPREPLY < <(compgen -c -- "${words[last]}")
-  else
-    mapfile -t COMPREPLY < <(compgen -f -- "${words[last]}")
-  fi
-}
-
-complete -F _rlock rlock
-)";
-}
-
-std::string zsh_completion() {
-  // In _arguments a help ends at ], a message at :.
-  const auto escaped = [](std::string_view text) {
-    std::string result;
-    for (const char c : quoted(text)) {
-      if (c == '[' || c == ']' || c == ':') result += '\\';
-      result += c;
-    }
-    return result;
-  };
-  const auto specs = [&](unsigned verbs) {
-    std::string text;
-    for (const auto& row : cli::option_table()) {
-      if ((row.verbs & verbs) != verbs) continue;
-      const auto name = "--" + std::string(row.name);
-      std::string tail = "[" + escaped(row.help) + "]";
-      if (row.kind == Kind::file)
-        tail += ":file:_files";
-      else if (row.kind == Kind::choice)
-        tail += ":choice:(" + spaced(row.value) + ")";
-      else if (row.kind != Kind::flag)
-        tail += ":" + std::string(row.value) + ": ";
-      if (row.letter != '\0')
-        text += "    '(" + name + ")-" + row.letter + (row.kind == Kind::flag ? "" : "+") + tail + "'\n";
-      text += "    '" + std::string(row.letter != '\0' ? std::string{'(', '-', row.letter, ')'} : "") + name +
-              (row.kind == Kind::flag ? "" : "=") + tail + "'\n";
-    }
-    return text + "    '(-h --help)'{-h,--help}'[Print this help]'\n";
-  };
-  std::string text = "#compdef rlock\n" + std::string(note) + R"end(
-_rlock() {
-  local curcontext=$curcontext state line
-  typeset -A opt_args
-  _arguments -C -S \
-    ${(f)"$(_rlock_options every)"} \
-    '(-V --version)'{-V,--version}'[Print the version]' \
-    '1: :->verb' '*:: :->words' && return
-  case $state in
-    verb)
-      local -a verbs
-      verbs=(
-)end";
-  for (const auto& verb : cli::verb_table()) {
-    text += "        '" + std::string(verb.name) + ":" + quoted(verb.help) + "'\n";
-  }
-  text += R"end(        'help:Print help'
-      )
-      _describe verb verbs
-      ;;
-    words)
-      local -a options
-      options=(${(f)"$(_rlock_options $line[1])"})
-      case $line[1] in
-        run) _arguments -S $options '1:KEY:()' '*:: :_normal' ;;
-        help) _arguments '1:verb:()end" +
-          verb_names() + R"end()' ;;
-        *) _arguments $options '1:KEY:()' '2:TOKEN:()' ;;
-      esac
-      ;;
-  esac
-}
-
-_rlock_options() {
-  local -a specs
-  case $1 in
-)end";
+Parts zsh_parts() {
+  auto parts = common_parts();
+  parts["server_starts"] = values_of(*cli::find_option("server"));
+  auto& cases = parts["spec_cases"];
   const auto branch = [&](std::string_view name, unsigned verbs) {
-    return "    " + std::string(name) + ") specs=(\n" + specs(verbs) + "    ) ;;\n";
+    cases += "    (" + std::string(name) + ") specs=(\n" +
+             list(
+                 "", [&](const OptionRow& row) { return (row.verbs & verbs) == verbs; }, zsh_spec) +
+             "      '(-h --help)'{-h,--help}'[Print this help]'\n      ) ;;\n";
   };
-  text += branch("every", cli::every_verb);
-  for (const auto& verb : cli::verb_table()) text += branch(verb.name, verb.bit);
-  return text + R"end(  esac
-  print -rl -- $specs
-}
-
-_rlock "$@"
-)end";
-}
-
-std::string fish_completion() {
-  std::string text = std::string(note) + R"end(
-function __rlock_verb
-    for word in (commandline -opc)[2..-1]
-        if contains -- $word )end" +
-                     verb_names() + R"end(
-            echo $word
-            return
-        end
-    end
-end
-
-complete -c rlock -f
-complete -c rlock -s h -l help -d 'Print help'
-complete -c rlock -n 'test -z "$(__rlock_verb)"' -s V -l version -d 'Print the version'
-)end";
+  branch("every", cli::every_verb);
+  auto& descriptions = parts["verb_descriptions"];
   for (const auto& verb : cli::verb_table()) {
-    text += "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a " + std::string(verb.name) + " -d '" +
-            quoted(verb.help) + "'\n";
+    branch(verb.name, verb.bit);
+    descriptions += "        '" + std::string(verb.name) + ":" + quoted(verb.help) + "'\n";
   }
-  text +=
-      "complete -c rlock -n 'test -z \"$(__rlock_verb)\"' -a help -d 'Print help'\n"
-      "complete -c rlock -n 'test \"$(__rlock_verb)\" = help' -a '" +
-      verb_names() +
-      "'\n"
-      "complete -c rlock -n 'test \"$(__rlock_verb)\" = run' -a '(__fish_complete_subcommand --fcs-skip=3)'\n";
-  for (const auto& row : cli::option_table()) {
-    text += "complete -c rlock";
-    if (row.verbs != cli::every_verb) {
-      text += " -n 'contains -- \"$(__rlock_verb)\"";
-      for (const auto& verb : cli::verb_table()) {
-        if ((verb.bit & row.verbs) != 0) text += " " + std::string(verb.name);
-      }
-      text += "'";
-    }
-    if (row.letter != '\0') text += std::string(" -s ") + row.letter;
-    text += " -l " + std::string(row.name);
-    if (row.kind == Kind::file)
-      text += " -rF";
-    else if (row.kind == Kind::choice)
-      text += " -xa '" + spaced(row.value) + "'";
-    else if (row.kind != Kind::flag)
-      text += " -x";
-    std::string help;
-    for (const char c : row.help) help += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-    text += " -d '" + help + "'\n";
+  return parts;
+}
+
+Parts fish_parts() {
+  auto parts = common_parts();
+  parts["valued_words"] = list(" ", takes_value, [](const OptionRow& row) { return names(row, " "); });
+  parts["server_words"] = list(" ", tells_server, long_name);
+  parts["server_assignments"] =
+      list(" ", tells_server, [](const OptionRow& row) { return "'" + long_name(row) + "=*'"; });
+  parts["option_lines"] = list("", [](const OptionRow&) { return true; }, fish_line);
+  auto& lines = parts["verb_lines"];
+  for (const auto& verb : cli::verb_table()) {
+    lines +=
+        "complete -c rlock -n '__rlock_is none' -a " + std::string(verb.name) + " -d '" + in_fish(verb.help) + "'\n";
   }
-  return text;
+  return parts;
 }
 
 }  // namespace rlock::docs

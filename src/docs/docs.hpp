@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "docs/fill.hpp"
 
 namespace rlock::docs {
@@ -9,8 +7,9 @@ namespace rlock::docs {
 /// The parts of the manual: what the tables of cli/rows, base/exit_status and the arithmetic of lock/lease say.
 Parts manual_parts();
 
-std::string bash_completion();
-std::string zsh_completion();
-std::string fish_completion();
+/// The parts of the completions, for each shell.
+Parts bash_parts();
+Parts zsh_parts();
+Parts fish_parts();
 
 }  // namespace rlock::docs

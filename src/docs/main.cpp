@@ -60,8 +60,8 @@ int main(int argc, char** argv) {
   manual["acl"] = verbatim("ACL SETUSER rlock on >PASSWORD " + writer.read("tests/acl.conf").substr(3), page_width);
   manual["example_file"] = verbatim(writer.read("packaging/examples/rlock.conf"), page_width);
   const bool is_written = writer.write("man", "rlock.1", manual) && writer.write("man", "rlock.conf.5", manual) &&
-                          writer.save("completions/rlock.bash", bash_completion()) &&
-                          writer.save("completions/_rlock", zsh_completion()) &&
-                          writer.save("completions/rlock.fish", fish_completion());
+                          writer.write("completions", "rlock.bash", bash_parts()) &&
+                          writer.write("completions", "_rlock", zsh_parts()) &&
+                          writer.write("completions", "rlock.fish", fish_parts());
   return is_written ? 0 : 70;
 }
