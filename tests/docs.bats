@@ -258,12 +258,3 @@ conf_examples() {
   sed -n '/^    ACL SETUSER/,/^## When a server/p' "$root/docs/servers.md" | sed 's/\\|/|/g' >listed
   diff <(words listed) <(words rights)
 }
-
-@test "installed where man and the shells look" {
-  DESTDIR=$PWD/tree cmake --install "$(dirname "$RLOCK")" --prefix /usr >/dev/null
-  local file
-  for file in bin/rlock share/man/man1/rlock.1 share/man/man5/rlock.conf.5 share/bash-completion/completions/rlock share/zsh/site-functions/_rlock \
-    share/fish/vendor_completions.d/rlock.fish; do
-    [ -s "tree/usr/$file" ]
-  done
-}
