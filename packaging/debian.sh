@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds rlock_VERSION_ARCH.deb, and prints its path. Needs no root; what packaging/install-deps.sh build installs is enough.
+# Builds rlock_VERSION_ARCH.deb, and prints its path. Needs no root; what packaging/install-deps.sh package installs is enough.
 #
 #   packaging/debian.sh [--binary FILE] [--output DIR]
 #
@@ -27,7 +27,7 @@ while (($# > 0)); do
 done
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 for program in dpkg-deb dpkg-shlibdeps cmake strip readelf; do
-    command -v "$program" >/dev/null || die "there is no $program; packaging/install-deps.sh build installs it"
+    command -v "$program" >/dev/null || die "there is no $program; packaging/install-deps.sh package installs it"
 done
 umask 022
 version=$(<VERSION)

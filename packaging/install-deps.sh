@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what rlock needs to be built (build), tested (test), measured (bench), tested at length (soak) or linted (lint).
+# Installs what rlock needs to be built (build), packed (package), tested (test), measured (bench), tested at length (soak)
+# or linted (lint).
 #
-#   packaging/install-deps.sh build|test|bench|soak|lint
+#   packaging/install-deps.sh build|package|test|bench|soak|lint
 #
 # On Debian and Ubuntu: with apt, as root or through sudo, only what is missing; touches nothing where nothing is.
 # Elsewhere: names what is missing and exits 1.
@@ -20,14 +21,15 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
-    redis-server bats libgtest-dev jq python3 python3-redis python3-pexpect python3-yaml expect
+    redis-server bats libgtest-dev dpkg-dev jq python3 python3-redis python3-pexpect python3-yaml expect
     util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
     bash-completion zsh fish
 )
 # Not every release has it; without it one test is skipped.
 ! apt-cache show nutcracker >/dev/null 2>&1 || test+=(nutcracker)
+package=(dpkg-dev lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
-soak=(clang-19 libclang-rt-19-dev)
+soak=(clang-19 libclang-rt-19-dev debootstrap)
 lint=(clang-tidy-19 clang-format-19 shellcheck flake8)
 # What starts when a package of these lists is installed.
 declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd [nutcracker]=nutcracker)
@@ -84,6 +86,11 @@ check_elsewhere() {
         need 'the yaml module of Python' python3 -c 'import yaml'
         for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
             socat openssl shellcheck spin mandoc zsh fish; do
+            need "$program" command -v "$program"
+        done
+    fi
+    if [[ $purpose == package || $purpose == soak ]]; then
+        for program in dpkg-deb dpkg-shlibdeps lintian; do
             need "$program" command -v "$program"
         done
     fi
@@ -197,12 +204,13 @@ build_hiredis() {
 purpose=${1-}
 case $purpose in
     build) packages=("${build[@]}") ;;
+    package) packages=("${build[@]}" "${package[@]}") ;;
     test) packages=("${build[@]}" "${test[@]}") ;;
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
-    soak) packages=("${build[@]}" "${test[@]}" "${soak[@]}") ;;
+    soak) packages=("${build[@]}" "${test[@]}" "${package[@]}" "${soak[@]}") ;;
     lint) packages=("${build[@]}" "${lint[@]}") ;;
     *)
-        echo 'usage: install-deps.sh build|test|bench|soak|lint' >&2
+        echo 'usage: install-deps.sh build|package|test|bench|soak|lint' >&2
         exit 64
         ;;
 esac
@@ -233,6 +241,8 @@ made_policy=
 trap 'rm -rf "$work" ${made_policy:+"$made_policy"}' EXIT
 trap 'exit 1' HUP INT TERM
 
+SECONDS=0
+echo "install-deps: reading apt's lists" >&2
 quietly apt-get update
 hiredis_from=
 if ! hiredis_there; then
@@ -247,10 +257,11 @@ if ! hiredis_there; then
     fi
 fi
 if ((${#missing[@]} > 0)); then
-    echo "install-deps: installing ${missing[*]}" >&2
+    echo "install-deps: installing ${missing[*]} and what these need" >&2
     install_packages "${missing[@]}"
 fi
 if [[ $hiredis_from == source ]] && ! hiredis_there; then
-    echo "install-deps: building hiredis from the source package of $hiredis_suite" >&2
+    echo "install-deps: building hiredis from the source package of $hiredis_suite into /usr/local" >&2
     build_hiredis
 fi
+echo "install-deps: done in $SECONDS s" >&2
