@@ -45,7 +45,7 @@ configure() {
 SECONDS=0
 pick_compiler
 configure
-echo "quickstart: building build/release/rlock with $CXX" >&2
+echo "quickstart: building build/release/rlock with $CXX, which takes a minute or two" >&2
 if [[ -t 1 ]]; then
     cmake --build --preset release --target rlock || die 'the build failed; the reason stands above'
 else
