@@ -13,7 +13,7 @@ _rlock() {
   last=$((${#words[@]} - 1))
   for ((i = 1; i < last; i++)); do
     case ${words[i]} in
-      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format) _rlock_value "${words[i]}" $((++i)) ;;
+      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format|--log-format) _rlock_value "${words[i]}" $((++i)) ;;
       --*=*) _rlock_server_option "${words[i]%%=*}" "${words[i]#*=}" ;;
       --) ;;
       -*) [[ ! ${words[i]} =~ ^-[sxnqvhV]*([twEk])$ ]] || _rlock_value "-${BASH_REMATCH[1]}" $((++i)) ;;
@@ -151,22 +151,23 @@ _rlock_complete() {
     --compat) _rlock_among 'none redisson' ;;
     --connect-timeout) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --format) _rlock_among 'table json keys' ;;
+    --log-format) _rlock_among 'text json' ;;
   esac
   [[ -z $option ]] || return
   case $verb in
     '')
       if [[ $current == -* ]]; then
-        _rlock_among '--server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help --version'
+        _rlock_among '--server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help --version'
       else
         _rlock_among 'run acquire renew release status help'
       fi
       ;;
     help) _rlock_among 'run acquire renew release status help' ;;
-    run) _rlock_verb --ttl --shared --exclusive --slots --with --hold --once --replicas --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --no-renew --tree --show-command --label --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help ;;
-    acquire) _rlock_verb --ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --quiet --verbose --help ;;
-    renew) _rlock_verb --ttl --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help ;;
-    release) _rlock_verb --force --grace --server --prefix --compat --password-file --connect-timeout --config --quiet --verbose --help ;;
-    status) _rlock_verb --server --prefix --compat --password-file --connect-timeout --config --json --format --watch --exit-code --quiet --verbose --help ;;
+    run) _rlock_verb --ttl --shared --exclusive --slots --with --hold --once --replicas --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --no-renew --tree --show-command --label --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
+    acquire) _rlock_verb --ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --log-format --syslog --quiet --verbose --help ;;
+    renew) _rlock_verb --ttl --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
+    release) _rlock_verb --force --grace --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
+    status) _rlock_verb --server --prefix --compat --password-file --connect-timeout --config --json --format --watch --log-format --syslog --exit-code --quiet --verbose --help ;;
   esac
 }
 

@@ -8,7 +8,7 @@ function __rlock_place
     set -l at 2
     while test $at -le (count $words)
         switch $words[$at]
-            case -t --ttl --slots --with --hold --once --replicas --while-pid -w --wait -E --conflict-exit-code --grace --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format
+            case -t --ttl --slots --with --hold --once --replicas --while-pid -w --wait -E --conflict-exit-code --grace --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
                 set at (math $at + 1)
             case '--*=*' --
             case '-*'
@@ -112,6 +112,8 @@ complete -c rlock -n '__rlock_verb acquire status' -l json -d 'Print JSON'
 complete -c rlock -n '__rlock_verb status' -l format -xka 'table json keys' -d 'What to print: a table, as without it, JSON, or one key a line'
 complete -c rlock -n '__rlock_verb status' -l watch -d 'Show it live until q or Ctrl-C'
 complete -c rlock -n '__rlock_verb acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval'
+complete -c rlock -n 'not __rlock_is "run command"' -l log-format -xka 'text json' -d 'On standard error say lines for people, or an object of JSON for each event'
+complete -c rlock -n 'not __rlock_is "run command"' -l syslog -d 'Say to syslog or the journal too what happens'
 complete -c rlock -n '__rlock_verb status' -l exit-code -d 'Exit 0 when held, 1 when free'
 complete -c rlock -n 'not __rlock_is "run command"' -s q -l quiet -d 'Say nothing but errors'
 complete -c rlock -n 'not __rlock_is "run command"' -s v -l verbose -d 'Say what happens'

@@ -25,8 +25,10 @@ test=(
     util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
     bash-completion zsh fish
 )
-# Not every release has it; without it one test is skipped.
-! apt-cache show nutcracker >/dev/null 2>&1 || test+=(nutcracker)
+# Not every release has these; without them their tests are skipped.
+for name in nutcracker python3-pyte; do
+    ! apt-cache show "$name" >/dev/null 2>&1 || test+=("$name")
+done
 package=(dpkg-dev lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev debootstrap)

@@ -1,14 +1,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/title.hpp"
 #include "cli/parse.hpp"
 #include "commands/common.hpp"
+#include "commands/log_json.hpp"
 
 namespace {
 
@@ -20,6 +23,14 @@ void occupy_standard_descriptors() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const int useless = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", useless | O_CLOEXEC);
+  }
+}
+
+// A mistyped option is told as the environment asks for it, which is read behind the options.
+void set_log_format() {
+  const char* format = std::getenv("RLOCK_LOG_FORMAT");
+  if (format != nullptr && std::string_view(format) == "json") {
+    rlock::commands::set_log_format(rlock::commands::LogFormat::json);
   }
 }
 
@@ -39,6 +50,7 @@ int parse_and_dispatch(std::span<char*> arguments, Options& options) {
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
   rlock::base::remember_arguments(argc, argv);
+  set_log_format();
   Options options;
   const int status = parse_and_dispatch({argv + 1, argv + argc}, options);
   // `eval "$(rlock acquire --export KEY)"` succeeds when there is nothing to evaluate, and the script would go on

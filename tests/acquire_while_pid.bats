@@ -127,7 +127,7 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
   ended 143 "$script" || ended 0 "$script"
   until_true 5 none_left
   [ "$(sort got)" = $'TERM\nchild' ]
-  grep -qx "rlock: lost $key: .*; stopping process $script" said
+  grep -qx "rlock: lost $key after .*; stopping process $script" said
 }
 
 @test "a lost lock: what the script had started before goes on" {
@@ -206,7 +206,7 @@ copies() {
   bash script 2>log
   cat log
   [ "$(sed -n 1p log)" = before ]
-  [[ $(sed -n 2p log) = "rlock: lost $key: "*' goes on' ]]
+  [[ $(sed -n 2p log) = "rlock: lost $key after "*' goes on' ]]
   [ "$(sed -n 3p log)" = after ]
 }
 
@@ -228,13 +228,13 @@ copies() {
 	script.wait()
 	END
   python3 listen.py >log
-  grep -qx "rlock: lost $key: .* goes on" log
+  grep -qx "rlock: lost $key after .* goes on" log
 }
 
 @test "--on-lost warn: the script is told, and goes on" {
   script 'for _ in $(seq 1000); do sleep 0.02; [ ! -e go ] || exit 3; done' --on-lost warn
   redis del "rlock:$key"
-  until_true 5 grep -qx "rlock: lost $key: .*; process $script goes on" said
+  until_true 5 grep -qx "rlock: lost $key after .*; process $script goes on" said
   until_true 5 none_left
   touch go
   ended 3 "$script"

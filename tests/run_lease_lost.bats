@@ -35,7 +35,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   ended 0 "$waiter"
   [ -e alone ]
   holds "$(last_beat) < $(cat next)"
-  grep -q "^rlock: lost $key: it could not be renewed in time; stopping the command" error
+  grep -q "^rlock: lost $key after .*: it could not be renewed in time; stopping the command" error
 }
 
 @test "a lock deleted by somebody: the command is ended at once" {
@@ -45,7 +45,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   until_true 10 is_gone "$rlock"
   ended 79 "$rlock"
   job_is_dead
-  [ "$(cat error)" = "rlock: lost $key: the server says that this rlock no longer holds it; stopping the command" ]
+  [[ $(cat error) =~ ^"rlock: lost $key after "[0-9ms\ ]+": the server says that this rlock no longer holds it; stopping the command"$ ]]
   is_free
 }
 
@@ -261,7 +261,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
     cat said
     [ -e started ]
     [ "$status" = 79 ]
-    grep -q "lost $key: its lease ends" said
+    grep -q "lost $key after .*: its lease ends" said
     run -1 grep stuck said
   done
 }

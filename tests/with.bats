@@ -170,7 +170,7 @@ holder() { redis get "rlock:$1"; }
     until_true 10 eval '[ "$(redis client list | grep -c "flags=[^ ]*t")" -ge 3 ]'
     redis del "rlock:$gone"
     ended 79 "$pid"
-    grep -q "lost $gone: the server says" said
+    grep -q "lost $gone after .*: the server says" said
     are_free "$a" "$b" "$c"
     rm started
   done
@@ -188,7 +188,7 @@ holder() { redis get "rlock:$1"; }
   boss acl setuser default resetkeys "~*$a*" >/dev/null
   ended 79 "$pid"
   ((SECONDS - start < 6))
-  grep -q "lost $b: it could not be renewed in time" said
+  grep -q "lost $b after .*: it could not be renewed in time" said
   grep -q "could not release $b" said
   [ "$(boss exists "rlock:$a")" = 0 ]
 }
@@ -242,7 +242,7 @@ holder() { redis get "rlock:$1"; }
   rlock acquire "$b" >token
   rlock run -v --with "$b" "$a" -- true 2>said 3>&- &
   local pid=$!
-  until_true 10 grep -q "waiting for $b; held by" said
+  until_true 10 grep -q "waiting for $b, held by" said
   rlock release "$b" "$(cat token)"
   ended 0 "$pid"
   grep -q "holding $a, fence" said

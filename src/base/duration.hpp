@@ -23,6 +23,6 @@ std::string format_duration(Duration duration);
 
 /// For people, not to be read back: the largest unit and the one below it, "2m 14s", "3h", "1d 5h"; below a second
 /// "0s".
-std::string age_text(Duration duration);
+std::string age_text(std::chrono::nanoseconds age);
 
 }  // namespace rlock::base

@@ -9,9 +9,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/live_line.hpp"
+#include "base/syslog.hpp"
 #include "base/text.hpp"
 
 namespace rlock::base {
@@ -22,8 +25,11 @@ std::atomic<LogLevel> threshold{LogLevel::note};
 std::atomic<int> out{STDERR_FILENO};
 std::atomic<int> send_flags{-1};  // >= 0: out is a socket, to be sent to with these
 std::atomic<bool> may_block{true};
+std::atomic<LogEncoder> encoder{nullptr};
+std::atomic<bool> has_syslog{false};
 
-// In an outage each try says the same. One slot for each of the last texts: its hash above, the second below.
+// In an outage each try says the same, for as long as it lasts. One slot for each of the last texts: its hash above,
+// the second below.
 constexpr std::chrono::seconds repeat_after{10};
 std::array<std::atomic<std::uint64_t>, 64> said{};
 
@@ -36,14 +42,44 @@ bool was_said_lately(std::string_view message) {
   auto& slot = said.at(hash % said.size());
   const auto before = slot.load();
   const std::chrono::seconds ago = now - std::chrono::seconds(before & time_bits);
-  if (before != 0 && (before & ~time_bits) == (hash & ~time_bits) && ago < repeat_after) return true;
   slot = (hash & ~time_bits) | (static_cast<std::uint64_t>(now.count()) & time_bits);
-  return false;
+  return before != 0 && (before & ~time_bits) == (hash & ~time_bits) && ago < repeat_after;
+}
+
+// Who reads standard error with a program wants to know what goes on, and so does who reads the journal later.
+bool is_info_for_programs(LogLevel level) {
+  return level == LogLevel::info && threshold != LogLevel::error && (encoder != nullptr || has_syslog);
+}
+
+void write_line(std::string_view line) {
+  clear_live_line();
+  if (send_flags >= 0) {
+    (void)!::send(STDERR_FILENO, line.data(), line.size(), send_flags);
+    return;
+  }
+  if (!may_block) {
+    pollfd ready{out, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
+  }
+  (void)!::write(out, line.data(), line.size());
 }
 
 }  // namespace
 
 void set_log_level(LogLevel level) { threshold = level; }
+void set_log_encoder(LogEncoder to) { encoder = to; }
+bool is_log_for_programs() { return encoder != nullptr; }
+void log_to_syslog() {
+  ::tzset();  // reads a file, which must not wait until a message is urgent
+  has_syslog = true;
+}
+
+bool is_logged(LogLevel level) { return level <= threshold || is_info_for_programs(level); }
+
+std::string log_line(LogLevel level, std::string_view message, const LogEvent& event) {
+  if (const auto encode = encoder.load()) return encode(level, message, event) + "\n";
+  return "rlock: " + printable(message) + "\n";
+}
 
 void log_without_blocking() {
   struct stat st{};
@@ -59,19 +95,18 @@ void log_without_blocking() {
   }
 }
 
-void log(LogLevel level, std::string_view message) {
-  if (level > threshold) return;
+void log_without_standard_error() { out = -1; }
+
+void log(LogLevel level, std::string_view message, const LogEvent& event) {
+  if (!is_logged(level)) return;
   if (level == LogLevel::debug && was_said_lately(message)) return;
-  const auto line = "rlock: " + printable(message) + "\n";
-  if (send_flags >= 0) {
-    (void)!::send(STDERR_FILENO, line.data(), line.size(), send_flags);
-    return;
-  }
-  if (!may_block) {
-    pollfd ready{out, POLLOUT, 0};
-    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
-  }
-  (void)!::write(out, line.data(), line.size());
+  const auto line = log_line(level, message, event);
+  if (level <= threshold || encoder != nullptr) write_line(line);
+  if (has_syslog) send_to_syslog(level, encoder != nullptr ? std::string_view(line) : message);
+}
+
+void log_for_programs(LogLevel level, std::string_view message, const LogEvent& event) {
+  if (encoder != nullptr && is_logged(level)) write_line(log_line(level, message, event));
 }
 
 }  // namespace rlock::base

@@ -1,25 +1,63 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace rlock::base {
 
-enum class LogLevel { error, note, debug };
+enum class LogLevel { error, note, info, debug };
+
+/// What a program may read of a message.
+struct LogField;
+using LogFields = std::vector<LogField>;
+struct LogField {
+  std::string_view name;  ///< of a duration it ends with its unit: waited_ms
+  std::variant<std::int64_t, std::string, LogFields> value;
+};
+struct LogEvent {
+  std::string_view name{};  ///< empty: a message like any other
+  LogFields fields{};
+};
 
 /// Everything that rlock says to people goes to standard error through here, a line at a time, behind
 /// `rlock: `. Bytes that could steer a terminal are escaped.
 ///
-/// error: always. note: what a user wants to know unless he said -q. debug: with -v, and the same again only after ten
-/// seconds.
+/// error: always. note: what a user wants to know unless he said -q. info: with -v, and in a log for programs unless he
+/// said -q. debug: with -v, and the same again only after ten seconds without it.
+void log(LogLevel level, std::string_view message, const LogEvent& event = {});
+inline void log_error(std::string_view message, const LogEvent& event = {}) { log(LogLevel::error, message, event); }
+inline void log_note(std::string_view message, const LogEvent& event = {}) { log(LogLevel::note, message, event); }
+inline void log_info(std::string_view message, const LogEvent& event = {}) { log(LogLevel::info, message, event); }
+inline void log_debug(std::string_view message) { log(LogLevel::debug, message); }
+/// What only a log for programs has room for: nothing without an encoder.
+void log_for_programs(LogLevel level, std::string_view message, const LogEvent& event);
+
+/// Whether a message of this level goes anywhere: making one may cost more than all else that a short job does.
+bool is_logged(LogLevel level);
+
+/// What goes to standard error: what is at least as bad as `level`. A log for programs has info besides, unless it is
+/// LogLevel::error.
 void set_log_level(LogLevel level);
+
+/// Makes one line of a message, without its newline. From any thread.
+using LogEncoder = std::string (*)(LogLevel level, std::string_view message, const LogEvent& event);
+/// From here on standard error is a log for programs. nullptr: for people again.
+void set_log_encoder(LogEncoder encoder);
+bool is_log_for_programs();
+/// A message as it would be written, with its newline, for who writes it elsewhere.
+std::string log_line(LogLevel level, std::string_view message, const LogEvent& event = {});
+
+/// From here on what is said goes to syslog too (base/syslog.hpp).
+void log_to_syslog();
 
 /// From here on no line may block: one that standard error does not take at once is dropped. The
 /// thread that enforces a deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md).
 void log_without_blocking();
 
-void log(LogLevel level, std::string_view message);
-inline void log_error(std::string_view message) { log(LogLevel::error, message); }
-inline void log_note(std::string_view message) { log(LogLevel::note, message); }
-inline void log_debug(std::string_view message) { log(LogLevel::debug, message); }
+/// In a process that has closed its descriptors, standard error too: messages go to syslog alone, if they do.
+void log_without_standard_error();
 
 }  // namespace rlock::base

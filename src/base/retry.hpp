@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
+#include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/poller.hpp"
@@ -46,12 +48,16 @@ inline constexpr Duration min_try{1'000};
 template <class Ask>
 auto until_served(Instant until, Poller& poller, Ask ask) -> decltype(ask(until)) {
   auto backoff = holders_backoff();
+  std::optional<Instant> failing_since;
   while (true) {
-    auto answer = ask(std::max(until, BootClock::now() + min_try));
+    const auto asked = BootClock::now();
+    auto answer = ask(std::max(until, asked + min_try));
+    if (answer && failing_since) log_info("answered, after " + age_text(BootClock::now() - *failing_since));
     if (answer || !may_pass(answer.error())) return answer;
     const auto again = BootClock::now() + backoff.next();
     if (again >= until) return answer;
-    log_debug(answer.error().message + "; trying again");
+    if (!failing_since) log_info(answer.error().message + "; trying again");
+    if (!failing_since) failing_since = asked;
     if (poller.wait({}, again) == Readiness::interrupted) return interrupted();
   }
 }

@@ -1,6 +1,7 @@
 #include "base/utc.hpp"
 
 #include <array>
+#include <chrono>
 #include <ctime>
 
 namespace rlock::base {
@@ -13,6 +14,14 @@ std::optional<std::string> rfc3339(std::int64_t us) {
   ::gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
   return std::string(text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+std::string rfc3339_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  auto text = rfc3339(us).value_or("Z");
+  text.insert(text.size() - 1, "." + std::to_string(1000 + us / 1000 % 1000).substr(1));
+  return text;
 }
 
 }  // namespace rlock::base

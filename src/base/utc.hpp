@@ -9,4 +9,7 @@ namespace rlock::base {
 /// Microseconds since 1970 as RFC 3339 has them: "2026-11-22T02:40:11Z"; nullopt outside of the years 1970 to 9999.
 std::optional<std::string> rfc3339(std::int64_t us);
 
+/// The time now likewise, to the millisecond: "2026-11-22T02:40:11.034Z".
+std::string rfc3339_now();
+
 }  // namespace rlock::base

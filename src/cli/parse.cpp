@@ -177,6 +177,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   settings.set_defaults();
   if (options.verbose) base::set_log_level(base::LogLevel::debug);
   if (options.quiet) base::set_log_level(base::LogLevel::error);
+  if (options.syslog) base::log_to_syslog();
   note_strange_variables();
   return verb->handler;
 }

@@ -10,7 +10,9 @@
 #include "commands/json.hpp"
 #include "commands/keep.hpp"
 #include "commands/server.hpp"
+#include "commands/tell.hpp"
 #include "commands/verbs.hpp"
+#include "commands/waiting.hpp"
 
 namespace rlock::commands {
 namespace {
@@ -64,14 +66,20 @@ int acquire(const Options& options) {
   const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
                                     options.connect_timeout, redis::Greet::together);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
-  lock::Acquisition acquisition(*backend, request, terms, poller);
+  const auto start = base::BootClock::now();
+  std::optional<Waiting> waiting(std::in_place, options.key, poller);
+  lock::Acquisition acquisition(*backend, request, terms, *waiting, &*waiting);
   auto lease = acquisition.acquire(patience(options));
+  waiting.reset();
   if (!lease && lease.error().code == base::ErrorCode::interrupted && !signals.first_ending()) {
     base::log_error("--while-pid: process " + std::to_string(holder) + " has ended; " + options.key + " is not held");
     return base::exit_usage;
   }
-  if (!lease) return report(lease.error(), options, &signals);
+  if (!lease) return report(lease.error(), options, &signals, start);
   if (!*lease) return report_busy(options, options.key, acquisition.met(), backend->name());
+  if (base::is_logged(base::LogLevel::info)) {
+    tell_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
+  }
   if (*kept) {
     const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));
     if (!begun) return released(options, *place, request, signals, begun.error().message);

@@ -11,6 +11,7 @@
 #include "base/line.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "commands/tell.hpp"
 #include "process/descendants.hpp"
 
 namespace rlock::commands {
@@ -54,23 +55,37 @@ Result<std::string> read_token(const Options& options) {
   return token;
 }
 
-int report(const base::Error& error, const Options& options, const process::Signals* signals) {
+int report(const base::Error& error, const Options& options, const process::Signals* signals,
+           std::optional<base::Instant> since) {
   if (error.code == ErrorCode::interrupted) {
     return base::exit_signal_base + (signals != nullptr ? signals->first_ending().value_or(0) : 0);
   }
   std::string message = error.message;
+  base::LogFields fields;
+  if (!options.key.empty()) fields.push_back({"key", options.key});
+  fields.push_back({"exit_status", std::int64_t{base::exit_status_of(error.code)}});
+  const bool is_of_server = base::may_pass(error) || error.code == ErrorCode::refused || error.code == ErrorCode::gone;
+  if (is_of_server && !options.key.empty()) message.insert(0, options.key + ": ");
+  if (base::may_pass(error) && since) {
+    const auto tried = base::BootClock::now() - *since;
+    fields.push_back({"tried_ms", ms_of(tried)});
+    message += options.nonblock ? "; tried once (--nonblock)"
+               : options.wait   ? "; tried for " + base::age_text(tried) + " (--wait)"
+                                : "; tried for " + base::age_text(tried) + ", --wait D tries for longer";
+  }
   if (error.code == ErrorCode::unreachable && options.servers.empty()) {
     message += "; name your server with --server URL or RLOCK_SERVER, or use --server local for locks on this machine";
   }
-  base::log_error(message);
+  base::log_error(message, {"error", std::move(fields)});
   return base::exit_status_of(error.code);
 }
 
 int report_done(const Options& options, const lock::Done& done) {
   const auto ago = done.ago < std::chrono::seconds(1) ? done.ago : std::chrono::floor<std::chrono::seconds>(done.ago);
   const bool is_last = done.last_run && done.last_run->exit_status == base::exit_success;
-  base::log_debug("nothing to do: a run of " + options.key + " succeeded " + base::format_duration(ago) + " ago" +
-                  (is_last ? ", that of " + done.last_run->who.summary() : "") + " (--once)");
+  base::log_info("nothing to do: a run of " + options.key + " succeeded " + base::age_text(ago) + " ago" +
+                     (is_last ? ", that of " + done.last_run->who.summary() : "") + " (--once)",
+                 {"nothing_to_do", {{"key", options.key}, {"succeeded_ms_ago", ms_of(done.ago)}}});
   return base::exit_success;
 }
 
@@ -101,7 +116,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   } else if (met && met->holder && met->holder->mode.is_for_several()) {
     message += ", shared,";
   }
-  if (met && met->holder) message += " by " + met->holder->who.summary();
+  if (met && met->holder) message += " by " + holder_text(*met->holder);
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";
   if (met && met->is_of_other_form) {
@@ -110,8 +125,16 @@ int report_busy(const Options& options, const std::string& key, const std::optio
                                                   : "; it is a lock of Redisson: use --compat redisson";
   } else if (met && !met->holder_ttl) {
     message += ", without an end: " + how_to_end(key, options);
+  } else if (const auto waited = patience(options); waited && *waited > 0s) {
+    message += "; waited for " + base::format_duration(*waited) + " (--wait)";
+  } else {
+    message += "; --wait D waits for it";
   }
-  base::log(options.conflict_exit_code == 0 ? base::LogLevel::debug : base::LogLevel::note, message);
+  auto fields = met ? busy_fields(key, *met) : base::LogFields{{"key", key}};
+  fields.push_back({"waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()}});
+  fields.push_back({"exit_status", std::int64_t{options.conflict_exit_code}});
+  base::log(options.conflict_exit_code == 0 ? base::LogLevel::info : base::LogLevel::note, message,
+            {"busy", std::move(fields)});
   return options.conflict_exit_code;
 }
 

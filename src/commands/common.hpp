@@ -19,9 +19,10 @@ base::Result<lock::LeaseTerms> lease_terms(const Options& options, lock::Renewin
 /// TOKEN of renew and release: the argument, standard input for "-", or RLOCK_TOKEN.
 base::Result<std::string> read_token(const Options& options);
 
-/// Prints an error, with advice when no server was configured and none answered. Returns its exit status: 128 + n when
-/// signal n interrupted.
-int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr);
+/// Prints an error, with the key, for how long it was tried since `since`, and advice when no server was configured and
+/// none answered. Returns its exit status: 128 + n when signal n interrupted.
+int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr,
+           std::optional<base::Instant> since = std::nullopt);
 
 /// Says, with -v, why there is nothing to do (--once). Returns the exit status.
 int report_done(const Options& options, const lock::Done& done);

@@ -24,6 +24,7 @@ class Farewell {
   void lost();
   /// Another may do better: nothing is held on.
   void not_started(int exit_status);
+  std::chrono::nanoseconds held_for() const { return base::BootClock::now() - since_; }
   bool is_known() const { return ended_ != base::Instant{}; }
 
   /// Before each try, since the hold goes by.

@@ -6,9 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/duration.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/common.hpp"
 #include "commands/late_release.hpp"
+#include "commands/tell.hpp"
 #include "lock/renewal.hpp"
 #include "process/background.hpp"
 #include "process/keeper.hpp"
@@ -59,19 +62,29 @@ class Keeping {
     const auto ending = keeper_->watch();
     renewal_->stop();
     if (ending != process::Keeper::Ending::released) release_everywhere(*backend_, request_, lease_ends());
+    if (ending == process::Keeper::Ending::ended) tell_released();
     keeper_->end();
   }
 
  private:
   base::Instant lease_ends() const { return permit_->until() + (terms_.ttl - terms_.usable()); }
 
+  // To syslog alone: the process has ended, and its standard error with it.
+  void tell_released() const {
+    const auto held = base::BootClock::now() - lease_.counts_from;
+    base::log_info("released " + options_.key + " after " + base::age_text(held),
+                   {"released", {{"key", options_.key}, {"held_ms", ms_of(held)}}});
+  }
+
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
     const std::string what = "process " + std::to_string(charge_.process.process().pid);
-    return "rlock: lost " + base::printable(options_.key) + ": " +
-           (revoked ? "the server says that it is not held with this token any more"
-                    : "it could not be renewed in time") +
-           (charge_.at_end == process::AtEnd::kill ? "; stopping " + what : "; " + what + " goes on") + "\n";
+    const Lost lost(
+        options_.key, base::BootClock::now() - lease_.counts_from,
+        revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
+        charge_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
+    base::log_error(lost.message, lost.event);  // to syslog: there is no standard error here
+    return base::log_line(base::LogLevel::error, lost.message, lost.event);
   }
 
   const Options& options_;

@@ -14,6 +14,8 @@
 #include "commands/environment.hpp"
 #include "commands/late_release.hpp"
 #include "commands/server.hpp"
+#include "commands/tell.hpp"
+#include "commands/waiting.hpp"
 
 namespace rlock::commands {
 
@@ -90,6 +92,7 @@ Result<void> Keys::reenter() {
 
 Result<Outcome> Keys::acquire() {
   const auto wait = patience(options_);
+  const auto start = base::BootClock::now();
   auto outcome = Outcome::busy;
   if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
     // Below a run of another key, which may wait for us: ask once before waiting.
@@ -98,7 +101,11 @@ Result<Outcome> Keys::acquire() {
     outcome = first.value_or(Outcome::busy);
     if (first && outcome == Outcome::busy) tell_of_a_run_above();
   }
-  if (outcome == Outcome::busy) outcome = RLOCK_TRY(leases_.acquire(wait, signals_));
+  if (outcome == Outcome::busy) {
+    Waiting waiting(options_.key, signals_);
+    outcome = RLOCK_TRY(leases_.acquire(wait, waiting, &waiting));
+  }
+  waited_ = base::BootClock::now() - start;
   if (outcome != Outcome::held || outer_runs_.empty()) return outcome;
   const auto outer_hold = outer_runs_hold();
   if (outer_hold && *outer_hold) return outcome;
@@ -151,9 +158,8 @@ void Keys::set_environment() const {
 }
 
 void Keys::tell() const {
-  for (const auto& key : std::span(held_).first(names_.size())) {
-    base::log_debug("holding " + key.key + ", fence " + std::to_string(key.fence));
-  }
+  if (!base::is_logged(base::LogLevel::info)) return;
+  for (const auto& key : std::span(held_).first(names_.size())) tell_acquired(key.key, key.fence, waited_, terms_.ttl);
 }
 
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {

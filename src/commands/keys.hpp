@@ -69,6 +69,7 @@ class Keys {
   std::vector<HeldKey> held_;
   std::vector<process::OuterRun> outer_runs_;
   bool is_nested_ = false;
+  std::chrono::nanoseconds waited_{};
   std::string marker_;
 };
 

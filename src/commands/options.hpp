@@ -9,6 +9,7 @@
 
 namespace rlock::commands {
 
+enum class LogFormat { text, json };
 enum class OnLost { kill, warn };
 /// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys) print.
 enum class Format { usual, json, shell, keys };
@@ -59,6 +60,8 @@ struct Options {
   bool force = false;
   bool quiet = false;
   bool verbose = false;
+  LogFormat log_format = LogFormat::text;
+  bool syslog = false;
 };
 
 }  // namespace rlock::commands

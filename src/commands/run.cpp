@@ -17,6 +17,7 @@
 #include "commands/keys.hpp"
 #include "commands/late_release.hpp"
 #include "commands/server.hpp"
+#include "commands/tell.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
 #include "process/spawn.hpp"
@@ -45,15 +46,17 @@ class Run {
         farewell_(options) {}
 
   int operator()() {
+    const auto start = base::BootClock::now();
     const auto outcome = keys_.hold();
-    if (!outcome) return report(outcome.error(), options_, &signals_);
+    if (!outcome) return report(outcome.error(), options_, &signals_, start);
     switch (*outcome) {
       case lock::Several::Outcome::busy:
         return keys_.report_busy();
       case lock::Several::Outcome::done:
         return report_done(options_, *keys_.leases().done());
       case lock::Several::Outcome::lost:
-        base::log_error("lost " + keys_.lost_key() + " while waiting for others; the command was not started");
+        base::log_error("lost " + keys_.lost_key() + " while waiting for others; the command was not started",
+                        {"lost", {{"key", keys_.lost_key()}}});
         return base::exit_lost;
       case lock::Several::Outcome::held:
         break;
@@ -90,7 +93,7 @@ class Run {
     }
     farewell_.not_started(status);
     release(&*permit, std::nullopt);
-    if (!why.empty()) base::log_error(why);
+    if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
     return status;
   }
 
@@ -126,8 +129,7 @@ class Run {
                               : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
                                                           : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
-      base::log_error("lost " + keys_.lost_key() + ": " + why +
-                      (stops ? "; stopping the command" : "; the command goes on"));
+      tell_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
     };
 
     auto ending = process::supervise(child, signals_, permit, how);
@@ -143,10 +145,22 @@ class Run {
     ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
     const auto outcome = release(&permit, std::move(ending.guard));
     if (ending.stopped || !in_time || outcome == Outcome::lost) {
-      if (!ending.stopped) base::log_error("lost " + keys_.lost_key() + " while the command ran");
+      if (!ending.stopped) tell_lost("it was lost while the command ran", "check what that did");
       return base::exit_lost;
     }
     return status_of(ending);
+  }
+
+  void tell_lost(const std::string& why, const std::string& then) const {
+    const Lost lost(keys_.lost_key(), farewell_.held_for(), why, then);
+    base::log_error(lost.message, lost.event);
+  }
+
+  void tell_released() const {
+    if (!base::is_logged(base::LogLevel::info)) return;
+    const auto held = farewell_.held_for();
+    base::log_info("released " + options_.key + " after " + base::age_text(held),
+                   {"released", {{"key", options_.key}, {"held_ms", ms_of(held)}}});
   }
 
   static int status_of(const process::Ending& ending) {
@@ -172,6 +186,9 @@ class Run {
       if (!farewell_.is_known()) {
         const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
         in_time ? farewell_.killed() : farewell_.lost();
+        // To syslog alone: a guard has no standard error.
+        base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key,
+                       {"killed", {{"key", options_.key}, {"held_ms", ms_of(farewell_.held_for())}}});
       }
       keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
     };
@@ -210,12 +227,17 @@ class Run {
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
     if (!released) {
-      base::log_note("could not release " + keys_.leases().concerned_key() + ": " + released.error().message +
-                     (later && guard ? "; still trying in the background" : "") + "; it is free in " +
-                     base::format_duration(terms_.ttl) + " at the latest");
+      const auto& key = keys_.leases().concerned_key();
+      base::log_note("could not release " + key + ": " + released.error().message +
+                         (later && guard ? "; still trying in the background" : "") + "; it is free in " +
+                         base::age_text(terms_.ttl) + " at the latest",
+                     {"release_failing", {{"key", key}, {"ttl_ms", std::int64_t{terms_.ttl.count()}}}});
       return Outcome::unknown;
     }
-    if (released->outcome == lock::ReleaseOutcome::released) return Outcome::released;
+    if (released->outcome == lock::ReleaseOutcome::released) {
+      tell_released();
+      return Outcome::released;
+    }
     return released->outcome == lock::ReleaseOutcome::unknown ? Outcome::unknown : Outcome::lost;
   }
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.hpp"
-#include "base/log.hpp"
-
 namespace rlock::lock {
 
 using namespace std::chrono_literals;
@@ -49,29 +46,12 @@ Result<void> Acquisition::release_if_held(Instant until) {
   return {};
 }
 
-void Acquisition::tell_of(const Busy& busy) const {
-  if (busy.kept_for) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(*busy.kept_for);
-    base::log_debug("waiting for " + request_.names.key + ", which is kept for its earlier holders for " +
-                    base::format_duration(left) + " more: " + backend_.name() + " restarted a moment ago");
-    return;
-  }
-  if (busy.is_of_other_form) {
-    base::log_note("waiting for " + request_.names.key +
-                   ", which another program holds as the other kind of lock: "
-                   "let all who use it give --compat redisson, or none");
-    return;
-  }
-  const auto others = busy.rank == 1 ? " behind 1 other" : " behind " + std::to_string(busy.rank) + " others";
-  base::log_debug("waiting for " + request_.names.key + (busy.rank == 0 ? "" : others) + "; held by " +
-                  (busy.holder && busy.holder->mode.is_for_several() ? "several, one of them " : "") +
-                  (busy.holder ? busy.holder->who.summary() : "another program than rlock"));
-}
-
 // A grant that arrives when its lease is over, or nearly, is not used: ask again, which extends the lease.
 Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
   heard_ = BootClock::now();
-  broken_since_.reset();
+  if (const auto since = std::exchange(broken_since_, std::nullopt); since && observer_ != nullptr) {
+    observer_->served(request_, backend_.name(), *since);
+  }
   if (const auto* grant = std::get_if<Grant>(&acquired)) {
     if (heard_ < terms_.deadline(grant->counts_from) - terms_.grace - terms_.kill_time) {
       return Lease{request_.token, grant->fence, grant->counts_from};
@@ -85,7 +65,6 @@ Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
     return std::nullopt;
   }
   met_ = std::move(std::get<Busy>(acquired));
-  if (met_->rank >= 0 && !std::exchange(queued_, true)) tell_of(*met_);
   return std::nullopt;
 }
 
@@ -122,7 +101,7 @@ Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked,
   const auto patience = served_before ? std::max({terms_.ttl, min_patience, timeout}) : timeout;
   const auto end = give_up != base::never ? give_up : *broken_since_ + patience;
   if (BootClock::now() >= end) return std::unexpected(error);
-  base::log_debug(error.message + "; trying again");
+  if (observer_ != nullptr) observer_->unserved(request_, backend_.name(), error, *broken_since_);
   return pause(end);
 }
 
@@ -146,8 +125,7 @@ Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
     }
     auto lease = step(std::move(*acquired));
     if (!lease || *lease || done_) return lease;
-    // Of several servers that are young none has a queue.
-    if (met_ && met_->kept_for && !std::exchange(queued_, true)) tell_of(*met_);
+    if (met_ && observer_ != nullptr) observer_->busy(request_, backend_.name(), *met_);
     const bool again = RLOCK_TRY(wait_for_turn(give_up));
     if (!again) return std::nullopt;
   }

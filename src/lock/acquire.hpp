@@ -5,6 +5,7 @@
 #include "base/retry.hpp"
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
+#include "lock/observer.hpp"
 
 namespace rlock::lock {
 
@@ -12,8 +13,9 @@ namespace rlock::lock {
 /// request does not queue, because it is enough for most jobs.
 class Acquisition {
  public:
-  Acquisition(Backend& backend, Request request, LeaseTerms terms, base::Poller& poller)
-      : backend_(backend), request_(std::move(request)), terms_(terms), poller_(poller) {}
+  /// observer: may be nullptr.
+  Acquisition(Backend& backend, Request request, LeaseTerms terms, base::Poller& poller, Observer* observer = nullptr)
+      : backend_(backend), request_(std::move(request)), terms_(terms), poller_(poller), observer_(observer) {}
 
   /// Waits for at most `wait` (zero: not at all; nullopt: for ever) and returns nullopt if the lock was busy all that
   /// time, or if there is nothing to do. A server that cannot serve is asked again until `wait` has passed; without
@@ -34,16 +36,15 @@ class Acquisition {
   base::Result<void> pause_or_fail(const base::Error& error, base::Instant asked, base::Instant give_up);
   base::Result<void> pause(base::Instant end);
   base::Result<bool> wait_for_turn(base::Instant give_up);
-  void tell_of(const Busy& busy) const;
   base::Result<void> release_if_held(base::Instant until);
 
   Backend& backend_;
   Request request_;
   LeaseTerms terms_;
   base::Poller& poller_;
+  Observer* observer_;
   std::optional<Busy> met_;
   std::optional<Done> done_;
-  bool queued_ = false;                        ///< at some time
   base::Instant heard_{};                      ///< when a server last answered
   std::optional<base::Instant> broken_since_;  ///< the first try that failed since then
   base::Backoff backoff_{base::Duration(100), base::Duration(500)};

@@ -4,8 +4,10 @@
 #include <array>
 #include <csignal>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "base/duration.hpp"
 #include "base/log.hpp"
 
 namespace rlock::lock {
@@ -145,7 +147,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::taken);
       return Proceed::no;
     }
-    base::log_debug("not renewed: " + renewed.error().message);
+    tell_failing(renewed.error());
     next_ = BootClock::now() + terms_.retry_pause();
     return Proceed::yes;
   }
@@ -155,13 +157,39 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::gone);
       return Proceed::no;
     }
-    base::log_note(holding_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it");
+    base::log_note(holding_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it",
+                   {"reclaimed", {{"key", request_.names.key}}});
   }
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
   next_ = renew_at(renewed->counts_from);
+  tell_renewed(renewed->fence);
   return Proceed::yes;
+}
+
+// Of many tries in a row the first one, and how it ended.
+void Renewal::tell_failing(const base::Error& error) {
+  if (std::exchange(failing_since_, failing_since_ ? failing_since_ : looked_at_)) return;
+  const auto left = permit_.until() - looked_at_;
+  base::log_info("not renewed: " + error.message + "; the lease of " + request_.names.key + " lasts for another " +
+                     base::age_text(left) + ", trying again",
+                 {"renewal_failing",
+                  {{"key", request_.names.key},
+                   {"left_ms", std::chrono::duration_cast<std::chrono::milliseconds>(left).count()}}});
+}
+
+void Renewal::tell_renewed(std::uint64_t fence) {
+  const base::LogEvent event{"renewed",
+                             {{"key", request_.names.key},
+                              {"fence", static_cast<std::int64_t>(fence)},
+                              {"ttl_ms", std::int64_t{request_.ttl.count()}}}};
+  const auto since = std::exchange(failing_since_, std::nullopt);
+  if (since) {
+    base::log_info("renewed " + request_.names.key + " again, after " + base::age_text(looked_at_ - *since), event);
+  } else {
+    base::log_for_programs(base::LogLevel::debug, "renewed " + request_.names.key, event);
+  }
 }
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -50,6 +51,8 @@ class Renewal {
   Proceed renew_once(StopPoller& poller);
   Proceed check_once(StopPoller& poller);
   Proceed judge(const Standing& standing);
+  void tell_failing(const base::Error& error);
+  void tell_renewed(std::uint64_t fence);
   base::Wait one_try(StopPoller& poller) const;
   base::Instant renew_at(base::Instant counts_from) const;
 
@@ -63,6 +66,7 @@ class Renewal {
   base::Event nudge_;
   base::Instant next_{};       ///< when to renew
   base::Instant looked_at_{};  ///< the last renewal or check
+  std::optional<base::Instant> failing_since_;
   std::thread thread_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/fiber.hpp"
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
+#include "lock/observer.hpp"
 
 namespace rlock::lock {
 
@@ -42,7 +43,8 @@ class Several final : public Holding {
   };
   /// Acquires all keys of add(), or none, under one new token. `wait` counts for all together, as in
   /// Acquisition::acquire(). If a key is lost while a later one is waited for, all are released and it begins again.
-  base::Result<Outcome> acquire(std::optional<base::Duration> wait, base::Poller& poller);
+  /// observer: may be nullptr.
+  base::Result<Outcome> acquire(std::optional<base::Duration> wait, base::Poller& poller, Observer* observer = nullptr);
 
   /// Releases them before the command has run. After a signal, half a second is left for this.
   base::Result<void> give_back(base::Instant until, base::Poller& poller);
@@ -84,7 +86,7 @@ class Several final : public Holding {
   struct Part;
   class KeepingPoller;
 
-  base::Result<Outcome> acquire_all(std::optional<base::Duration> wait, base::Poller& poller);
+  base::Result<Outcome> acquire_all(std::optional<base::Duration> wait, base::Poller& poller, Observer* observer);
   base::Result<void> refresh(base::Instant waited_until, base::Poller& poller);
   void keep();
   base::Instant next_renewal() const;

@@ -67,14 +67,15 @@ Instant Several::next_renewal() const {
   return next;
 }
 
-Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Poller& poller) {
+Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Poller& poller, Observer* observer) {
   const auto give_up = wait ? BootClock::now() + *wait : base::never;
   base::Backoff backoff(base::min_try / 20, base::min_try);
   int late_rounds = 0;
   while (true) {
     const auto began = BootClock::now();
     const auto left = give_up - BootClock::now();
-    auto outcome = acquire_all(wait ? std::optional(std::max(std::chrono::ceil<Duration>(left), 0ms)) : wait, poller);
+    auto outcome =
+        acquire_all(wait ? std::optional(std::max(std::chrono::ceil<Duration>(left), 0ms)) : wait, poller, observer);
     if (outcome && *outcome == Outcome::held) return outcome;
     // An outage must not look like busy, see Acquisition::acquire().
     const bool is_answered = outcome && *outcome != Outcome::lost;
@@ -107,7 +108,7 @@ Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Po
 }
 
 // Outcome::lost: one of those that are held already, whoever acquired it.
-Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base::Poller& poller) {
+Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base::Poller& poller, Observer* observer) {
   const auto give_up = wait ? BootClock::now() + *wait : base::never;
   token_ = RLOCK_TRY(base::random_token());
   std::vector<Part*> in_order;
@@ -126,7 +127,7 @@ Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base
     auto request = part->request;
     request.once = part->once;
     Acquisition acquisition(*part->backend, std::move(request), terms_,
-                            parts_.size() == 1 ? poller : static_cast<base::Poller&>(keeping));
+                            parts_.size() == 1 ? poller : static_cast<base::Poller&>(keeping), observer);
     auto lease = acquisition.acquire(wait ? std::optional(left) : wait);
     met_ = acquisition.met();
     if (lease && *lease) {

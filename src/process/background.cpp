@@ -12,6 +12,7 @@
 
 #include "base/descriptors.hpp"
 #include "base/fd.hpp"
+#include "base/log.hpp"
 #include "base/title.hpp"
 
 namespace rlock::process {
@@ -73,6 +74,7 @@ void become_background(const char* name, const std::string& title, std::span<con
     if (null >= 0) ::dup2(null, standard);
   }
   close_all_but(kept);
+  base::log_without_standard_error();
 }
 
 Result<void> start_in_background(const BackgroundProcess& process) {

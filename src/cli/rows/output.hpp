@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/option_table.hpp"
+#include "commands/log_json.hpp"
 
 namespace rlock::cli::rows {
 
@@ -13,6 +14,13 @@ Complaint set_format(commands::Options& options, std::string_view text) {
 inline Complaint set_named_format(commands::Options& options, std::string_view text) {
   using commands::Format;
   options.format = text == "json" ? Format::json : text == "keys" ? Format::keys : Format::usual;
+  return std::nullopt;
+}
+
+// At once: whatever is wrong with the rest is told in this format.
+inline Complaint set_log_format(commands::Options& options, std::string_view text) {
+  options.log_format = text == "json" ? commands::LogFormat::json : commands::LogFormat::text;
+  commands::set_log_format(options.log_format);
   return std::nullopt;
 }
 
@@ -44,6 +52,18 @@ inline constexpr OptionRow output[]{
      .help = "Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval",
      .more = "It is an export line, or (exit N) where acquire fails, so that the eval fails too.",
      .excludes = "json"},
+    {.name = "log-format",
+     .kind = Kind::choice,
+     .value = "text|json",
+     .target = set_log_format,
+     .help = "On standard error say lines for people, or an object of JSON for each event",
+     .more = "With json it also says when it waits, acquires and releases; see LOGS in rlock(1).",
+     .default_text = "text",
+     .environment = "RLOCK_LOG_FORMAT"},
+    {.name = "syslog",
+     .target = &commands::Options::syslog,
+     .help = "Say to syslog or the journal too what happens",
+     .more = "It also says there when it waits, acquires and releases; see LOGS in rlock(1)."},
     {.name = "exit-code",
      .verbs = status,
      .target = &commands::Options::exit_code,

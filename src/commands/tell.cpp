@@ -1,0 +1,74 @@
+#include "commands/tell.hpp"
+
+#include <utility>
+
+#include "base/display.hpp"
+#include "base/duration.hpp"
+#include "base/local_time.hpp"
+#include "base/utc.hpp"
+
+namespace rlock::commands {
+namespace {
+
+// Of a label, which may be a long URL, in a line that has more to say.
+constexpr std::size_t max_label_columns = 100;
+
+}  // namespace
+
+std::string holder_text(const lock::Record& holder) {
+  std::string text = holder.who.summary();
+  if (!holder.who.label.empty()) text += " (" + base::cut_to_width(holder.who.label, max_label_columns) + ")";
+  if (holder.since_us > 0) text += " since " + base::local_time_text(holder.since_us);
+  return text;
+}
+
+base::LogFields holder_fields(const lock::Record& holder) {
+  base::LogFields fields{{"host", holder.who.host},
+                         {"pid", std::int64_t{holder.who.pid}},
+                         {"user", holder.who.user},
+                         {"fence", static_cast<std::int64_t>(holder.fence)}};
+  if (auto since = base::rfc3339(holder.since_us)) fields.push_back({"since", std::move(*since)});
+  if (!holder.who.label.empty()) fields.push_back({"label", holder.who.label});
+  if (!holder.who.command.empty()) fields.push_back({"command", holder.who.command});
+  return fields;
+}
+
+std::string held_text(const lock::Busy& busy, const std::string& server) {
+  if (busy.kept_for) {
+    return "which is kept for its earlier holders for " +
+           base::age_text(std::chrono::ceil<std::chrono::seconds>(*busy.kept_for)) + " more: " + server +
+           " restarted a moment ago";
+  }
+  if (!busy.holder) return "held by another program than rlock";
+  const bool is_for_several = busy.holder->mode.is_for_several();
+  return std::string("held by ") + (is_for_several ? "several, one of them " : "") + holder_text(*busy.holder) +
+         (busy.holder->has_ended ? ", whose command has ended (--hold)" : "");
+}
+
+base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
+  base::LogFields fields{{"key", key}};
+  if (busy.rank >= 0) fields.push_back({"ahead", busy.rank});
+  if (busy.kept_for) fields.push_back({"kept_ms", std::int64_t{busy.kept_for->count()}});
+  if (busy.holder) fields.push_back({"holder", holder_fields(*busy.holder)});
+  return fields;
+}
+
+void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl) {
+  base::log_info("holding " + key + ", fence " + std::to_string(fence) +
+                     (waited >= std::chrono::seconds(1) ? ", after waiting " + base::age_text(waited) : ""),
+                 {"acquired",
+                  {{"key", key},
+                   {"fence", static_cast<std::int64_t>(fence)},
+                   {"waited_ms", ms_of(waited)},
+                   {"ttl_ms", std::int64_t{ttl.count()}}}});
+}
+
+Lost::Lost(const std::string& key, std::chrono::nanoseconds held, const std::string& why, const std::string& then)
+    : message("lost " + key + " after " + base::age_text(held) + ": " + why + "; " + then),
+      event{"lost", {{"key", key}, {"held_ms", ms_of(held)}}} {}
+
+std::int64_t ms_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+}  // namespace rlock::commands

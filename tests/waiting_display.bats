@@ -1,0 +1,198 @@
+# What one who waits at a terminal sees: one line of standard error, redrawn each second and gone in the end.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# on_terminal ARGUMENT...: a script in Python, from standard input, that has Terminal. Debian's packages are for its own
+# Python.
+on_terminal() {
+  local python=/usr/bin/python3
+  [ -x $python ] || python=python3
+  $python -c 'import pexpect, pyte' || skip 'needs pexpect and pyte'
+  { cat "$BATS_TEST_DIRNAME/terminal.py" && echo 'key, more = sys.argv[1], sys.argv[2:]' && cat; } >script.py
+  LANG=C.UTF-8 $python -B script.py "$key" "$@"
+}
+
+@test "from the first second on: how long, the key, its place, who has it, since when, and the label; then it is gone" {
+  background rlock run --label 'https://ci/job/7 日本' "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  until_true 10 is_held
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  on_terminal <<-'END'
+	import re
+	with Terminal("rlock", "run", key, "--", "echo", "the command") as terminal:
+	    began = time.monotonic()
+	    line, = terminal.until(lambda lines: lines)
+	    assert time.monotonic() - began > 0.9, "too soon"
+	    pattern = r"rlock: waiting 1s for %s, 1 ahead; held by \w+@\S+ since \d\d:\d\d:\d\d \(\d+s\): https://ci/job/7 日 *本" % key
+	    assert re.fullmatch(pattern, line), line
+	    # In its place, and the cursor with it.
+	    line, = terminal.until_shown("waiting 2s")
+	    assert (terminal.screen.cursor.x, terminal.screen.cursor.y) == (0, 0)
+	    assert terminal.all.count(b"waiting") == 2 and b"\n" not in terminal.all
+	    open("go", "w").close()
+	    terminal.until_shown("the command")
+	    assert terminal.ended() == 0
+	    assert terminal.lines() == ["the command"], terminal.lines()
+	    assert b"\x1b[J" in terminal.all[:terminal.all.index(b"the command")].rsplit(b"waiting", 1)[1]
+	END
+  finish
+}
+
+@test "a wait that is over within a second shows nothing, nor does -q, nor a log for programs" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	all_options = (["-w", "300ms"], ["-q", "-w", "1200ms"], ["--log-format", "json", "-w", "1200ms"])
+	terminals = [Terminal("rlock", "run", *options, key, "--", "true", columns=500) for options in all_options]
+	for options, terminal in zip(all_options, terminals):
+	    with terminal:
+	        assert terminal.ended() == 75
+	        assert b"\x1b" not in terminal.all and b"\r" not in terminal.all.replace(b"\r\n", b""), terminal.all
+	        assert (b"busy" in terminal.all) == ("-q" not in options), terminal.all
+	END
+}
+
+@test "it is as wide as the terminal is now, in columns, not in bytes" {
+  key=日本語日本語日本語日本語日本語
+  rlock acquire --label 'ラベルラベルラベルラベルラベルラベル' "$key"
+  on_terminal <<-'END'
+	with Terminal("rlock", "run", key, "--", "true", columns=70) as terminal:
+	    def shown():
+	        # An emulator has an empty cell behind each wide character.
+	        return [terminal.screen.buffer[0][x].data for x in range(terminal.screen.columns)]
+	    terminal.until_shown("waiting 1s")
+	    assert len(terminal.lines()) == 1 and shown()[68] != " " and shown()[69] == " ", terminal.lines()
+	    terminal.resize(40)
+	    terminal.until_shown("waiting 2s")
+	    terminal.until_shown("waiting 3s")
+	    assert len(terminal.lines()) == 1 and "…" in shown() and shown()[39] == " ", terminal.lines()
+	END
+}
+
+@test "Ctrl-C and TERM leave a clean line, and so does a message" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	wanted = {"Ctrl-C": 130, "TERM": 143, "message": 75}
+	terminals = {}
+	for end in wanted:
+	    options = ["-w", "1200ms"] if end == "message" else []
+	    terminals[end] = Terminal("rlock", "run", *options, key, "--", "true", columns=500)
+	for end, terminal in terminals.items():
+	    with terminal:
+	        terminal.until(lambda lines: b"waiting 1s" in terminal.all)
+	        if end == "Ctrl-C":
+	            terminal.type("\x03")
+	        elif end == "TERM":
+	            terminal.kill(signal.SIGTERM)
+	        assert terminal.ended() == wanted[end]
+	        left = [line.split(":")[:2] for line in terminal.lines()]
+	        assert left == ([["rlock", " busy"]] if end == "message" else []), terminal.lines()
+	        assert terminal.screen.cursor.x == 0
+	END
+  until_true 5 waiting 0
+}
+
+@test "readers, slots, a library, --hold and --with: who has the key that is waited for" {
+  rlock acquire -s "$key-readers"
+  rlock acquire -s "$key-readers"
+  rlock acquire --slots 1 "$key-slots"
+  redis set "rlock:$key-library" theirs px 60000
+  rlock run --hold 1m "$key-hold" -- true
+  rlock acquire "$key-with"
+  on_terminal <<-'END'
+	wanted = {"readers": "next; held by several, one of them ", "slots": "next; held by several, one of them ",
+	          "library": "next; held by another program than rlock", "hold": ", kept by --hold", "with": "next; held by "}
+	terminals = {}
+	for name in wanted:
+	    options = ["--slots", "1"] if name == "slots" else ["--with", f"{key}-first"] if name == "with" else []
+	    terminals[name] = Terminal("rlock", "run", *options, f"{key}-{name}", "--", "true", columns=140)
+	for name, terminal in terminals.items():
+	    with terminal:
+	        terminal.until_shown(wanted[name])
+	        terminal.until_shown(f"for {key}-{name}, ")
+	END
+}
+
+@test "a server that is down: for how long, and why; then who has it again" {
+  own_server --appendonly yes --appendfsync always
+  rlock acquire --ttl 1m "$key"
+  (until_true 20 test -e shown && own_server --appendonly yes --appendfsync always) 3>&- &
+  on_terminal "$(server_pid "own-$BATS_TEST_NUMBER")" <<-'END'
+	with Terminal("rlock", "run", key, "--", "true", columns=160) as terminal:
+	    terminal.until_shown("held by ")
+	    os.kill(int(more[0]), signal.SIGKILL)
+	    terminal.until_shown("; no server for 1s: cannot connect to unix:///")
+	    open("shown", "w").close()
+	    terminal.until_shown("held by ")
+	END
+}
+
+@test "a terminal that cannot redraw a line gets one, once, and no escape sequences" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	terminals = [Terminal("rlock", "run", "-w", "2200ms", key, "--", "true", columns=200, TERM=term) for term in ("dumb", "")]
+	for terminal in terminals:
+	    with terminal:
+	        assert terminal.ended() == 75
+	        first, last = terminal.lines()
+	        assert first.startswith(f"rlock: waiting 1s for {key}, ") and last.startswith("rlock: busy: "), terminal.lines()
+	        assert b"\x1b" not in terminal.all
+	END
+}
+
+@test "in the background it goes on waiting, and leaves the terminal to the shell" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
+	    terminal.type(f"stty tostop; rlock run {key} -- echo the command\n")
+	    terminal.until_shown("rlock: waiting 1s")
+	    terminal.type("\x1a")
+	    terminal.until_shown("Stopped")
+	    terminal.type("bg; echo its number: $!\n")
+	    terminal.until_shown("its number: ")
+	    drawn = terminal.all.count(b"rlock: waiting")
+	    terminal.for_seconds(1.5)
+	    assert terminal.all.count(b"rlock: waiting") == drawn
+	    terminal.type("jobs\n")
+	    terminal.until_shown("Running")
+	    terminal.type("fg\n")
+	    terminal.until(lambda lines: terminal.all.count(b"rlock: waiting") > drawn)
+	    terminal.type("\x03")
+	    terminal.until(lambda lines: lines[-1].endswith("ready>"))
+	    assert not any("waiting" in line for line in terminal.lines()[-2:]), terminal.lines()
+	END
+}
+
+@test "in a pipe its line is on the terminal, and the pipe has what the command says" {
+  background rlock run "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  until_true 10 is_held
+  on_terminal <<-'END'
+	with Terminal("bash", "-c", f"rlock run {key} -- echo through the pipe | cat >said; token=$(rlock acquire {key}); echo $token >token") as terminal:
+	    terminal.until_shown("rlock: waiting 1s")
+	    open("go", "w").close()
+	    assert terminal.ended() == 0 and terminal.lines() == [], terminal.lines()
+	assert open("said").read() == "through the pipe\n" and len(open("token").read()) == 33
+	END
+  finish
+}
+
+@test "without a terminal nothing is said; and the server is asked no more than by heartbeats, with one or without" {
+  own_server
+  rlock acquire "$key"
+  rlock run -w 4s "$key" -- true 2>said 3>&- &
+  until_true 10 waiting 1
+  on_terminal "$sock" <<-'END'
+	import subprocess
+	def scripts():
+	    stats = subprocess.run(["redis-cli", "-s", more[0], "info", "commandstats"], capture_output=True, text=True).stdout
+	    return sum(int(line.split("calls=")[1].split(",")[0]) for line in stats.splitlines() if line.startswith("cmdstat_evalsha"))
+	with Terminal("rlock", "run", key, "--", "true") as terminal:
+	    terminal.until_shown("waiting 1s")
+	    before = scripts()
+	    terminal.until_shown("waiting 3s")
+	    assert scripts() - before <= 1, scripts() - before
+	END
+  ended 75 $!
+  [ "$(cut -d' ' -f1-2 said)" = 'rlock: busy:' ]
+}
