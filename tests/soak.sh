@@ -10,7 +10,7 @@
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
 # with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
 # libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, services with Redisson where there is a
-# JDK, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
+# JDK, the package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -94,6 +94,14 @@ beside_redisson() {
   return "$status"
 }
 step 'services with Redisson' beside_redisson
+deb=$(mktemp -d)
+package() { bash packaging/debian.sh --binary "$RLOCK" --output "$deb" && lintian --fail-on error,warning "$deb"/*.deb; }
+step 'a package without complaints' package
+# For root alone, as debootstrap is.
+for suite in $( ((EUID > 0)) || echo bookworm trixie); do
+  step "the package in a bare $suite" bash packaging/try-deb.sh "$suite" "$deb"/*.deb
+done
+rm -rf "$deb"
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
