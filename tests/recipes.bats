@@ -432,3 +432,27 @@ until_ended() {
   background "$@"
   finish
 }
+
+@test "every example is in their list, and every link of the documents leads somewhere" {
+  local file link text
+  for file in "$examples"/*; do
+    file=${file##*/}
+    [ "$file" = README.md ] || grep -qF "[$file]($file)" "$examples/README.md" || {
+      echo "$file is not in the list"
+      return 1
+    }
+  done
+  for text in "$examples"/*.md "$BATS_TEST_DIRNAME"/../{README,ARCHITECTURE,CONTRIBUTING}.md "$BATS_TEST_DIRNAME"/../docs/*.md; do
+    for link in $(grep -oE '\]\([^)]*\)' "$text" | sed 's/^](//; s/)$//'); do
+      [[ $link != http* ]] || continue
+      file=$(dirname "$text")/${link%%#*}
+      [[ $link != "#"* ]] || file=$text
+      [ -e "${file%/}" ] && [[ $link != *#* || $(anchors "$file") == *" ${link#*#} "* ]] || {
+        echo "$text: $link leads nowhere"
+        return 1
+      }
+    done
+  done
+}
+# anchors FILE: what GitHub makes of its headings.
+anchors() { echo " $(sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | paste -sd ' ') "; }

@@ -8,6 +8,7 @@ telling moment where nothing moves; --still writes that of another second, to be
 of their own), redis-server, and python3-pexpect and python3-pyte of Debian.
 """
 import argparse
+import copy
 import html
 import os
 import re
@@ -43,9 +44,18 @@ class Pane:
     def read(self):
         while True:
             try:
-                self.stream.feed(self.shell.read_nonblocking(65536, timeout=0))
+                said = self.shell.read_nonblocking(65536, timeout=0)
             except (pexpect.TIMEOUT, pexpect.EOF):
                 return
+            # The second screen of a terminal, which pyte does not know.
+            for part in re.split(rb'(\x1b\[\?1049[hl])', said):
+                if part == b'\x1b[?1049h':
+                    self.first = copy.deepcopy((self.screen.buffer, self.screen.cursor))
+                    self.screen.erase_in_display(2)
+                elif part == b'\x1b[?1049l':
+                    self.screen.buffer, self.screen.cursor = self.first
+                else:
+                    self.stream.feed(part)
 
     def text(self):
         return '\n'.join(self.screen.display)
@@ -109,7 +119,7 @@ def play(recording, one, two, third):
     recording.type(one, "rlock run --label v118 deploy ./deploy.sh")
     recording.until(one, 'build')
     recording.type(two, "rlock run --label v119 deploy ./deploy.sh")
-    recording.type(third, 'watch -n 0.5 -t rlock status')
+    recording.type(third, 'rlock status --watch')
     recording.pause(4)
     recording.poster = recording.now()
     recording.until(two, 'build')
@@ -192,7 +202,7 @@ def main():
     parser.add_argument('--still', type=float)
     parser.add_argument('svg', nargs='?', default=f'{root}/docs/rlock.svg')
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix='rlock-') as folder:
         socket = f'{folder}/redis.sock'
         server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', socket, '--save', '', '--dir', folder],
                                   stdout=subprocess.DEVNULL)
@@ -207,6 +217,9 @@ def main():
                            'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': f'unix://{socket}', 'USER': 'ann'}
             panes = [Pane('web1', (12, 12), 9, 56, environment, folder), Pane('web2', (444, 12), 9, 56, environment, folder),
                      Pane('web3', (12, 212), 9, 116, environment, folder)]
+            # Something else to be seen.
+            for command in ('run nightly-backup sleep 1', "acquire --slots 4 --label encoder-4 -t 10m encode"):
+                subprocess.run([arguments.rlock] + command.split(), env=environment, check=True, stdout=subprocess.DEVNULL)
             recording = Recording(panes)
             play(recording, *panes)
         finally:
