@@ -25,7 +25,7 @@ only() {
   only lock redis base
   only commands lock local redis process base
   only cli commands lock redis base
-  only docs cli base
+  only docs cli lock base
 }
 
 @test "each library is known in one room" {

@@ -66,6 +66,47 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
   done <names
 }
 
+@test "rlock help and the manual say the same words of each option and verb" {
+  needs mandoc
+  mandoc -T utf8 -O width=400 "$root/man/rlock.1" | col -bx >page
+  local verb
+  for verb in run acquire renew release status; do rlock help "$verb" >"$verb.help"; done
+  python3 - <<-'END'
+	import re
+	page = ' '.join(open('page', encoding='utf8').read().split())
+	count = 0
+	for verb in 'run acquire renew release status'.split():
+	    text = open(verb + '.help', encoding='utf8').read()
+	    assert text.splitlines()[1].rstrip('.') in page, verb
+	    # An option is indented by two or six, what is said of it by more.
+	    for entry in re.findall(r'^ {2,6}(?=-).*(?:\n {20,}\S.*)*', text, re.M):
+	        if '--help' in entry or '--version' in entry:
+	            continue
+	        said = re.sub(r'^\s*(-., )?--\S+( \S+)?(\s{2,}|\n\s*)', '', entry)
+	        said = re.sub(r'\s*\[(default |\$RLOCK_)[^]]*\]$', '', ' '.join(said.split()))
+	        assert said and said in page, entry
+	        count += 1
+	assert count > 60, count
+	END
+}
+
+@test "the outages that the manual says are survived are those of the lease's arithmetic" {
+  needs mandoc
+  # R2 of PROOFS.md: the deadline, less what ending and killing take; a renewal is due at a third of the ttl.
+  page rlock.1 | awk '$1 == "ttl" { table = 1; next } table && NF != 7 { exit } table { print $1, $2, $4, $6 }' >outages
+  [ "$(wc -l <outages)" -ge 4 ]
+  local ttl always best kill
+  while read -r ttl always best kill; do
+    case $ttl in *m) ttl=$((${ttl%m} * 60)) ;; *s) ttl=${ttl%s} ;; esac
+    awk -v t="$ttl" -v always="$always" -v best="$best" -v kill="$kill" 'BEGIN {
+      k = t / 3 < 5 ? t / 3 : 5
+      b = t * 0.99 - 0.05 - k - (t / 10 < 1 ? t / 10 : 1)
+      a = b - t / 3
+      exit !(k == kill && best <= b + 0.001 && b - best < 1 && always <= a + 0.001 && a - always < 1 && always > 0)
+    }'
+  done <outages
+}
+
 @test "the man page tells every field of the JSON" {
   local field
   rlock acquire --json "$key" >acquired
