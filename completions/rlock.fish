@@ -109,7 +109,7 @@ complete -c rlock -n 'not __rlock_is "run command"' -l password-file -rF -d 'Rea
 complete -c rlock -n 'not __rlock_is "run command"' -l connect-timeout -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'How long to try a server that is down or does not answer'
 complete -c rlock -n 'not __rlock_is "run command"' -l config -rF -d 'Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf'
 complete -c rlock -n '__rlock_verb acquire status' -l json -d 'Print JSON'
-complete -c rlock -n '__rlock_verb status' -l format -xka 'table json keys' -d 'What to print: a table, as without it, JSON, or one key a line'
+complete -c rlock -n '__rlock_verb status' -l format -xka 'table json prometheus keys' -d 'A table, JSON, metrics, or one key a line'
 complete -c rlock -n '__rlock_verb status' -l watch -d 'Show it live until q or Ctrl-C'
 complete -c rlock -n '__rlock_verb acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval'
 complete -c rlock -n 'not __rlock_is "run command"' -l log-format -xka 'text json' -d 'On standard error say lines for people, or an object of JSON for each event'

@@ -21,7 +21,8 @@ build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-d
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
-    redis-server bats libgtest-dev dpkg-dev jq python3 python3-redis python3-pexpect python3-yaml expect
+    redis-server bats libgtest-dev dpkg-dev jq python3 python3-redis python3-pexpect python3-yaml python3-jsonschema
+    python3-prometheus-client expect
     util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
     bash-completion zsh fish
 )
@@ -86,6 +87,8 @@ check_elsewhere() {
         need 'the redis module of Python' python3 -c 'import redis'
         need 'the pexpect module of Python' python3 -c 'import pexpect'
         need 'the yaml module of Python' python3 -c 'import yaml'
+        need 'the jsonschema module of Python' python3 -c 'import jsonschema'
+        need 'the prometheus_client module of Python' python3 -c 'import prometheus_client'
         for program in bats jq python3 expect redis-server redis-cli flock setsid column ps pkill strace \
             socat openssl shellcheck spin mandoc zsh fish; do
             need "$program" command -v "$program"

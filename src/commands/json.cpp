@@ -33,6 +33,7 @@ json last_run_json(const lock::LastRun& run) {
   value["started"] = utc(run.started_us());
   value["ended"] = utc(run.ended_us);
   value["took_ms"] = run.took.count();
+  value["succeeded"] = run.succeeded_us ? utc(*run.succeeded_us) : json(nullptr);
   value["exit_status"] = run.exit_status;
   if (run.signal != 0) value["signal"] = run.signal;
   return value;

@@ -11,8 +11,8 @@ namespace rlock::commands {
 
 enum class LogFormat { text, json };
 enum class OnLost { kill, warn };
-/// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys) print.
-enum class Format { usual, json, shell, keys };
+/// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys, metrics) print.
+enum class Format { usual, json, shell, keys, prometheus };
 /// Whose locks the lock's key is to be one of.
 enum class Compat { none, redisson };
 

@@ -8,6 +8,7 @@
 #include "base/screen.hpp"
 #include "commands/common.hpp"
 #include "commands/json.hpp"
+#include "commands/prometheus.hpp"
 #include "commands/server.hpp"
 #include "commands/status_table.hpp"
 #include "commands/verbs.hpp"
@@ -51,6 +52,7 @@ int printed(const std::string& text) {
 std::string text_of(const std::vector<ListedLock>& sights, const View& view, const Options& options) {
   if (options.format == Format::json) return view.is_of_one() ? lock_json(sights.front()) : locks_json(sights);
   if (options.format == Format::keys) return joined(view.keys_of(sights));
+  if (options.format == Format::prometheus) return metrics(sights);
   if (options.quiet) return "";
   const auto layout = Layout::of(STDOUT_FILENO);
   if (view.is_of_one()) return joined(detail_lines(sights.front(), layout));
@@ -90,7 +92,10 @@ int status(const Options& options) {
     return keys ? printed(joined(*keys)) : report(keys.error(), options);
   }
   const auto sights = ask([&](base::Wait wait) { return view.look(*backend, wait); });
-  if (!sights) return report(sights.error(), options);
+  if (!sights) {
+    if (options.format == Format::prometheus) (void)print(metrics_of_outage());
+    return report(sights.error(), options);
+  }
   if (options.format == Format::usual && !options.quiet) {
     tell_of_endless(*sights, options);
     if (sights->empty()) {

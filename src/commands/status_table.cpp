@@ -178,6 +178,7 @@ std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& lay
     add("last run", std::move(ending));
     if (!run.who.label.empty()) add("", {run.who.label});
     if (!run.who.command.empty()) add("", {run.who.command});
+    if (has_failed(run) && run.succeeded_us) add("last success", {age_text(lock.age(*run.succeeded_us)) + " ago"});
   }
   auto lines = head.lines(layout);
 

@@ -26,11 +26,16 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
   };
   const auto duration = [&] { return base::Duration(std::min(number(), max_duration_ms)); };
   LastRun run;
+  const auto time = [&] {
+    const auto us = std::min(number(), max_time_s) * 1'000'000;
+    return us + std::min<std::int64_t>(number(), 999'999);
+  };
   base::take_word(text);  // for how long it is remembered
-  base::take_word(text);  // when one last succeeded, in two words
-  base::take_word(text);
-  run.ended_us = std::min(number(), max_time_s) * 1'000'000;
-  run.ended_us += std::min<std::int64_t>(number(), 999'999);
+  // When one last succeeded: "= =" this one, "0 0" none.
+  const bool has_succeeded = text.starts_with("= ");
+  const auto succeeded_us = time();
+  run.ended_us = time();
+  if (has_succeeded || succeeded_us > 0) run.succeeded_us = has_succeeded ? run.ended_us : succeeded_us;
   const auto exit = base::parse_number<int>(base::take_word(text), 255).value_or(255);
   if (exit < -127) return std::nullopt;
   run.signal = exit < 0 ? -exit : 0;

@@ -18,6 +18,8 @@ struct LastRun {
   base::Duration once{};  ///< for how long it is to be remembered at least
   Who who{};
   std::int64_t ended_us = 0;  ///< server microseconds; told by the server
+  /// When a run last succeeded, this one or one before it, as far as that is remembered; likewise.
+  std::optional<std::int64_t> succeeded_us{};
 
   std::int64_t started_us() const { return ended_us - std::chrono::microseconds(took).count(); }
 

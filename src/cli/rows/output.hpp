@@ -13,7 +13,10 @@ Complaint set_format(commands::Options& options, std::string_view text) {
 
 inline Complaint set_named_format(commands::Options& options, std::string_view text) {
   using commands::Format;
-  options.format = text == "json" ? Format::json : text == "keys" ? Format::keys : Format::usual;
+  options.format = text == "json"         ? Format::json
+                   : text == "keys"       ? Format::keys
+                   : text == "prometheus" ? Format::prometheus
+                                          : Format::usual;
   return std::nullopt;
 }
 
@@ -33,10 +36,13 @@ inline constexpr OptionRow output[]{
      .excludes = "export format watch"},
     {.name = "format",
      .kind = Kind::choice,
-     .value = "table|json|keys",
+     .value = "table|json|prometheus|keys",
      .verbs = status,
      .target = set_named_format,
-     .help = "What to print: a table, as without it, JSON, or one key a line",
+     .help = "A table, JSON, metrics, or one key a line",
+     .more =
+         "prometheus is for the textfile collector of node_exporter; where no server answers it is rlock_up 0 alone, "
+         "and the exit status as ever. JSON is as --json has it.",
      .excludes = "json watch"},
     {.name = "watch",
      .verbs = status,
