@@ -150,7 +150,7 @@ _rlock_complete() {
     --server) _rlock_among 'redis:// rediss:// unix:// redis+sentinel:// redis+cluster:// local' && compopt -o nospace 2>/dev/null ;;
     --compat) _rlock_among 'none redisson' ;;
     --connect-timeout) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
-    --format) _rlock_among 'table json keys' ;;
+    --format) _rlock_among 'table json prometheus keys' ;;
     --log-format) _rlock_among 'text json' ;;
   esac
   [[ -z $option ]] || return
