@@ -22,7 +22,7 @@ install(FILES completions/_rlock DESTINATION ${RLOCK_ZSH_DIR} COMPONENT data)
 install(FILES completions/rlock.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT data)
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
-install(FILES docs/using.md docs/servers.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT data)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data)
 # The configuration among them is an example too: /etc/rlock.conf is the administrator's.
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data
         PATTERN *.sh PERMISSIONS ${executable})

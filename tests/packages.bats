@@ -31,9 +31,12 @@ data() {
     echo "644 $1/share/bash-completion/completions/rlock"
     echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
     echo "644 $1/share/zsh/site-functions/_rlock"
-    printf '644 %s\n' "$1"/share/doc/rlock/{CHANGELOG.md,LICENSE,README.md,docs/servers.md,docs/using.md}
+    printf '644 %s\n' "$1"/share/doc/rlock/{CHANGELOG.md,LICENSE,README.md}
     for file in "$root"/man/*; do
       echo "644 $1/share/man/man${file##*.}/${file##*/}"
+    done
+    for file in "$root"/docs/*; do
+      echo "644 $1/share/doc/rlock/docs/${file##*/}"
     done
     for file in "$root"/packaging/examples/*; do
       mode=644
