@@ -288,7 +288,8 @@ conf_examples() {
 
 @test "the rights that docs/servers.md and manual print are those of acl.conf" {
   needs mandoc
-  local rule=$(<"$root/tests/acl.conf")
+  local rule
+  rule=$(<"$root/tests/acl.conf")
   grep -qF "    ACL SETUSER rlock ${rule/on/on >PASSWORD}" "$root/docs/servers.md"
   sed -n '/^   Rights/,/^WHAT/p' <(page rlock.1) >rights
   tr -s ' \n' ' ' <rights >flat
