@@ -456,3 +456,38 @@ until_ended() {
 }
 # anchors FILE: what GitHub makes of its headings.
 anchors() { echo " $(sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | paste -sd ' ') "; }
+
+@test "Prometheus: cron leaves metrics that are whole, also where no server answers, and has nothing to mail" {
+  local command
+  command=$(sed -n 's,^\* \* \* \* \* \(cd \)/var/lib/prometheus/node-exporter,\1.,p' "$examples/crontab-prometheus")
+  own_server
+  rlock acquire "$key"
+  expect 0 as_cron one "$command"
+  [ -z "$output" ]
+  grep -qx 'rlock_up 1' rlock.prom
+  grep -qx "rlock_lock_held{key=\"$key\"} 1" rlock.prom
+  ! command -v promtool >/dev/null || promtool check metrics <rlock.prom
+  kill_own_server
+  expect 0 as_cron one "$command"
+  [ -z "$output" ]
+  grep -qx 'rlock_up 0' rlock.prom
+  run ! grep -q rlock_lock rlock.prom
+}
+
+@test "Prometheus: the rules are right, and name metrics that rlock prints" {
+  needs_yaml
+  ! command -v promtool >/dev/null || promtool check rules "$examples/prometheus-rules.yml"
+  yaml prometheus-rules.yml '[rule["expr"] for group in d["groups"] for rule in group["rules"]]' >expressions
+  [ "$(wc -l <expressions)" -ge 6 ]
+  rlock run "$key-2" -- true
+  rlock acquire "$key"
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  rlock status --format prometheus >metrics
+  rlock release --force "$key"
+  finish
+  grep -oE 'rlock_[a-z_]+' expressions | sort -u >named
+  [ "$(wc -l <named)" -ge 6 ]
+  local name
+  while read -r name; do grep -q "^$name[ {]" metrics; done <named
+}
