@@ -1,4 +1,5 @@
-# What `cmake --install` and packaging/debian.sh put where. packaging/try-deb.sh installs the package in a bare Debian.
+# What `cmake --install` and packaging/debian.sh put where, and what quickstart prints. In a bare Debian packaging/try-deb.sh
+# installs the package, and packaging/try-bare.sh runs quickstart.
 load helper
 
 root=$BATS_TEST_DIRNAME/..
@@ -130,4 +131,34 @@ data() {
     [[ $output != *' line '* || $output == *'password-file: cannot open'* ]] || { echo "$line: $output" && return 1; }
   done <lines
   run ! grep -vE '^(#|$)' "$root/packaging/examples/rlock.conf"
+}
+
+# alone COMMAND...: with a `local` server of its own, which ends with it.
+alone() {
+  unshare --mount --pid --fork --kill-child --mount-proc \
+    sh -c 'mount -t tmpfs -o mode=755 none /run && mkdir -m 1777 /run/lock && "$@"' sh "$@" 3>&-
+}
+
+# shellcheck disable=SC2154 # bats sets stderr
+@test "quickstart says what it does, and ends with commands that can be pasted" {
+  [ "$RLOCK" = "$(realpath "$root")/build/release/rlock" ] || skip 'another build is tested'
+  needs_mounts
+  RLOCK_SERVER=redis://192.0.2.1 run --separate-stderr -0 alone bash "$root/packaging/quickstart.sh"
+  printf '%s\n' "$output" >printed
+  [[ $stderr == 'quickstart: building '*'quickstart: built in '* ]]
+  ((${#stderr_lines[@]} <= 6))
+  sed -n '/^It works/,/^To install/p' printed | grep '^  ' >commands
+  [ "$(wc -l <commands)" = 4 ]
+  # A zsh does not take comments there.
+  run ! grep '#' commands
+  # 20 seconds are for people.
+  sed -i 's/sleep 20/sleep 2/' commands
+  for shell in bash zsh; do
+    command -v "$shell" || continue
+    run --separate-stderr -0 alone env -u RLOCK_SERVER PATH=/usr/bin:/bin "$shell" -e commands
+    [[ $output == *demo*held*'my turn' ]]
+  done
+  sed -n '/^To install/,$p' printed | grep -oE '[^ ]+/(debian|install-deps)\.sh' >scripts
+  [ "$(wc -l <scripts)" = 2 ]
+  while read -r script; do [ -e "$script" ]; done <scripts
 }
