@@ -116,7 +116,7 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
     rlock status --json "$key"
     rlock release "$key" "$(jq -r .token acquired)"
     finish
-    rlock run --show-command "$key" -- rlock status --json
+    rlock run --show-command --label text "$key" -- rlock status --json
     rlock run --slots 2 "$key" -- rlock status --json
     rlock run --hold 1h "$key" -- sh -c 'kill -9 $$' || [ $? = 137 ]
     rlock status --json "$key"
@@ -124,7 +124,7 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
     rlock status --json "$key"
   } >said
   jq -r '.. | objects | keys[]' acquired said | sort -u >fields
-  [ "$(wc -l <fields)" = 27 ]
+  [ "$(wc -l <fields)" = 29 ]
   sed -n '/^\.Sh JSON/,/^\.Sh ENVIRONMENT/p' "$root/man/rlock.1" | grep '^\.Li' >json
   while read -r field; do
     grep -qw "$field" json
@@ -222,6 +222,21 @@ judge() {
       somebody_has deploy
       example
       [ "$(cat said)" = busy ]
+      ;;
+    "rlock status 'deploy-*'")
+      somebody_has deploy-a
+      somebody_has other
+      example
+      grep -q '^deploy-a .*held' said && [ "$(wc -l <said)" = 2 ]
+      ;;
+    # tests/status_watch.bats has it on a terminal.
+    'rlock status --watch') expect 64 bash -c "$example" ;;
+    'rlock status --format prometheus >rlock.'*)
+      somebody_has deploy
+      example
+      grep -qx 'rlock_lock_held{key="deploy"} 1' rlock.prom && [ "$(echo rlock.*)" = rlock.prom ]
+      RLOCK_SERVER=unix://$PWD/nobody bash -c "$example" 2>/dev/null
+      [ "$(grep -v '^#' rlock.prom)" = 'rlock_up 0' ]
       ;;
     *)
       echo 'judge of tests/docs.bats does not know this example'

@@ -51,14 +51,18 @@ inline constexpr VerbRow verbs[]{
        {"rlock release --force deploy", "Release it, whoever holds it."}}}},
     {status,
      "status",
-     "[KEY]",
+     "[KEY|PATTERN]",
      Words::optional_key,
      "Who holds, who waits, what ran last",
      commands::status,
      "0 1 69",
      {{{"rlock status", "All locks: who holds, who waits, since when."},
        {"rlock status --json deploy | jq -r '.holders[].host'", "The same for programs."},
-       {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"}}}},
+       {"if rlock status --exit-code -q deploy; then echo busy; fi", "Is it held?"},
+       {"rlock status 'deploy-*'", "Those that match."},
+       {"rlock status --watch", "All of them, live."},
+       {"rlock status --format prometheus >rlock.$$; mv rlock.$$ rlock.prom",
+        "For node_exporter, in the directory of its textfile collector."}}}},
 };
 
 }  // namespace rlock::cli::rows
