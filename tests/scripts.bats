@@ -355,14 +355,17 @@ ahead() {
   acquire a
   redis eval "for i = 1, 1000 do redis.call('ZADD', KEYS[1], i, 'before' .. i) end" 1 "rlock:q:{rlock:$key}"
   acquire b 30000 0
-  [ "$(ahead b)" -ge 10 ]
-  [ "$(ahead b)" -le 12 ]
+  [ "$(ahead b)" -ge 18 ]
+  [ "$(ahead b)" -le 20 ]
   acquire p 30000 0 p
   [ "$(ahead p)" -le 0 ]
   redis eval "for i = 1001, 9000 do redis.call('ZADD', KEYS[1], i, 'before' .. i) end" 1 "rlock:q:{rlock:$key}"
   acquire c 30000 0
-  [ "$(ahead c)" -ge 37 ]
-  [ "$(ahead c)" -le 40 ]
+  [ "$(ahead c)" -ge 97 ]
+  [ "$(ahead c)" -le 100 ]
+  # Nothing of the queue is gone before its next heartbeat.
+  [ "$(redis pttl "rlock:q:{rlock:$key}")" -gt 150000 ]
+  [ "$(redis pttl "rlock:i:{rlock:$key}")" -gt 150000 ]
 }
 
 # claim_left WAKE: how long is left to a waiter of this kind to confirm where nothing can be published, in milliseconds.
@@ -1126,6 +1129,9 @@ beside_library() {
   queued b
   release a
   claimed_by b
+  queued c
+  release b 10000 1
+  claimed_by c
   [ "$(redis exists "$beside")" = 0 ]
   namespace=
   redis del "$queue" "$info"

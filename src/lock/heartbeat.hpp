@@ -13,12 +13,14 @@ namespace rlock::lock {
 /// FAR_US). rank: how many stand ahead; negative: not known.
 constexpr base::Duration heartbeat_pause(std::int64_t rank) {
   constexpr base::Duration least{5'000};
-  constexpr base::Duration most{40'000};
-  constexpr base::Duration of_rank{12};
+  constexpr base::Duration most{100'000};
+  constexpr base::Duration of_rank{20};
   return std::clamp(of_rank * std::clamp<std::int64_t>(rank, 0, most / of_rank + 1), least, most);
 }
 
 /// By how much it is spread, so that those who came together do not go on asking together.
-constexpr base::Duration heartbeat_jitter(base::Duration pause) { return std::max(base::Duration(2'000), pause / 5); }
+constexpr base::Duration heartbeat_jitter(base::Duration pause) {
+  return std::clamp(pause / 5, base::Duration(2'000), base::Duration(8'000));
+}
 
 }  // namespace rlock::lock

@@ -20,8 +20,9 @@ namespace {
 
 // Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
 constexpr base::Duration tombstone_ttl{30'000};
-const Command speak_resp3{"HELLO", "3"};
-const Command track_reads{"CLIENT", "TRACKING", "ON", "NOLOOP"};
+// Made when they are needed: a short job is not to pay for them.
+Command speak_resp3() { return {"HELLO", "3"}; }
+Command track_reads() { return {"CLIENT", "TRACKING", "ON", "NOLOOP"}; }
 
 std::string_view letter_of(Wake wake) {
   switch (wake) {
@@ -87,7 +88,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
     auto call = acquisition(scripts(), request, ticket, wake);
     RLOCK_TRY(runner_.tell_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
-    const std::vector<Command> flight{speak_resp3,
+    const std::vector<Command> flight{speak_resp3(),
                                       {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
                                        request.names.channel(request.token), request.names.channel_of_all()},
                                       call.by_hash()};
@@ -146,7 +147,7 @@ Result<Standing> Protocol::renew(const Request& request, Wait wait) {
 }
 
 Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
-  const std::vector<Command> flight{speak_resp3, track_reads, renewal(scripts(), request).by_hash()};
+  const std::vector<Command> flight{speak_resp3(), track_reads(), renewal(scripts(), request).by_hash()};
   for (int redirections = 0;;) {
     const auto replies = RLOCK_TRY(session().flight(flight, wait));
     const auto& reply = replies.back();
@@ -239,7 +240,8 @@ Result<Released> Protocol::release(const Request& request, Force force, Tombston
 }
 
 Result<bool> Protocol::track(Wait wait) {
-  const auto replies = RLOCK_TRY(session().flight({&track_reads, 1}, wait));
+  const auto request = track_reads();
+  const auto replies = RLOCK_TRY(session().flight({&request, 1}, wait));
   return !replies.front().is_error();
 }
 

@@ -142,8 +142,8 @@ else
     local far = wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0
     redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far), '@',
                integer(now()) .. ' ' .. integer(from))
-    keep(queue, QUEUE_MS)
-    keep(info, QUEUE_MS)
+    keep(queue, QUEUE_MS + far / 1000)
+    keep(info, QUEUE_MS + far / 1000)
   end
   rank = rank < 0 and redis.call('ZRANK', queue, token) or rank
 end
