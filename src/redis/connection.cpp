@@ -20,7 +20,7 @@ namespace {
 
 // No honest reply of rlock's scripts comes near it: status pages through what it lists.
 constexpr std::size_t max_reply = 8U << 20U;
-constexpr std::size_t read_size = 16U << 10U;
+constexpr std::size_t read_size = 4U << 10U;
 
 }  // namespace
 

@@ -16,6 +16,15 @@
 // or a provider, would bring its own libc.
 extern "C" void* rlock_no_module(const char*, int) { return nullptr; }
 
+// In a static binary (CMakeLists.txt) OpenSSL asks the processor what it can do when TLS is used, not when the program
+// starts: each question is a trap in a virtual machine. Had it not asked, it would only be slower.
+#ifdef RLOCK_LATE_CPUID
+extern "C" void __real_OPENSSL_cpuid_setup();    // NOLINT(bugprone-reserved-identifier)
+extern "C" void __wrap_OPENSSL_cpuid_setup() {}  // NOLINT(bugprone-reserved-identifier)
+#else
+static void __real_OPENSSL_cpuid_setup() {}  // NOLINT(bugprone-reserved-identifier)
+#endif
+
 namespace rlock::redis {
 namespace {
 
@@ -90,6 +99,7 @@ Result<void> show(SSL_CTX* context, const TlsSettings& settings) {
 
 Result<Context> make_context(const TlsSettings& settings) {
   // Not the machine's openssl.cnf: it was written for another OpenSSL than the one inside this binary.
+  __real_OPENSSL_cpuid_setup();
   ::OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(::SSL_CTX_new(::TLS_client_method()));
   if (!context) return fail(ErrorCode::internal, "TLS: " + reason());
