@@ -71,6 +71,7 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
   mandoc -T utf8 -O width=400 "$root/man/rlock.1" | col -bx >page
   local verb
   for verb in run acquire renew release status; do rlock help "$verb" >"$verb.help"; done
+  rlock help >help
   python3 - <<-'END'
 	import re
 	page = ' '.join(open('page', encoding='utf8').read().split())
@@ -87,6 +88,9 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
 	        assert said and said in page, entry
 	        count += 1
 	assert count > 60, count
+	forms = re.search(r'^Servers .*\n((?:  .*\n)+)', open('help', encoding='utf8').read(), re.M).group(1)
+	for form in re.findall(r'^  (\S+)  ', forms, re.M):
+	    assert form in page, form
 	END
 }
 

@@ -35,11 +35,8 @@ inline constexpr OptionRow server[]{
      .target = set_server,
      .help = "redis://HOST, unix:///PATH or another form of rlock help; without it redis://127.0.0.1:6379",
      .more =
-         "The forms are redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], "
-         "redis+sentinel://host[:port],.../master[/db], redis+cluster://host[:port],..., and local, a private server "
-         "of this machine. With rediss in place of redis it is TLS, with [?cacert=FILE&cert=FILE&key=FILE]. 3 to 7 "
-         "URLs, with commas between them or an option each, are independent servers of which a majority holds the lock "
-         "(Redlock).",
+         "Several URLs, with commas between them or an option each, are independent servers of which a majority holds "
+         "the lock (Redlock). SERVERS has all forms.",
      .environment = "RLOCK_SERVER",
      .repeatable = true,
      .source = &commands::Options::servers_source},
