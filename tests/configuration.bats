@@ -193,7 +193,7 @@ bad() {
 
 @test "a line that sets nothing is named, with what to write" {
   local line
-  for line in 'ttl 1m' 'ttl: 1m' 'soon' 'x' '= 1m' 'server: redis://:canary@h?db=1' $'\x01\x02'; do
+  for line in 'ttl 1m' 'soon' 'x' '= 1m' 'server redis://:canary@h?db=1' $'\x01\x02'; do
     conf '' '# more' "$line"
     bad 'conf line 3: write NAME = VALUE, or [VERB]'
     [[ $stderr != *canary* ]]
@@ -204,8 +204,116 @@ bad() {
   bad 'conf line 2: [rum] is not a verb'
   conf 'ttl = 1m ; minute'
   bad 'a comment behind #'
-  printf '\0\0' >conf
-  bad 'conf line 1: write NAME = VALUE'
+}
+
+@test "a file in YAML, in JSON, or of no text at all is said to be one" {
+  local line
+  for line in 'ttl: 1m' 'server: redis://:canary@h?db=1' 'run:' '---' '- ttl'; do
+    conf '# more' "$line"
+    bad 'conf line 2: this is YAML; write NAME = VALUE, or [VERB]'
+    [[ $stderr != *canary* ]]
+  done
+  for line in '{"ttl": "1m"}' '{' '"ttl": "1m",' '{"server": "redis://:canary@h?db=1"}'; do
+    conf "$line"
+    bad 'conf line 1: this is JSON; write NAME = VALUE, or [VERB]'
+    [[ $stderr != *canary* ]]
+  done
+  for line in '\0\0' 'ttl = 1m\n\0' '\xff\xfet\0t\0l\0'; do
+    printf "$line" >conf
+    bad 'conf is not a text file'
+  done
+  printf '\xef\xbb\xbfttl = 21s\r\n[run]\r\nttl = 22s\r\n' >conf # of Windows
+  [ "$(ttl)" = 22s ]
+}
+
+@test "a misspelt name gets the nearest one suggested" {
+  local name
+  for name in tll TTL --ttl RLOCK_TTL; do
+    conf '' "$name = 5s"
+    bad "conf line 2: '$name' is not an option of rlock; did you mean ttl?"
+  done
+  for name in connect_timeout connecttimeout conect-timeout RLOCK_CONNECT_TIMEOUT; do
+    conf "$name = 5s"
+    bad 'did you mean connect-timeout?'
+  done
+  conf 'xyzzy = 5s'
+  bad "conf line 1: 'xyzzy' is not an option of rlock"
+  [[ $stderr != *'did you mean'* ]]
+  conf '[rum]'
+  bad 'conf line 1: [rum] is not a verb of rlock; did you mean run?'
+}
+
+@test "a file that somebody else can change is refused" {
+  conf 'ttl = 21s'
+  chmod 666 conf
+  bad "conf can be written by everybody; chmod go-w $PWD/conf"
+  chmod 660 conf
+  bad "conf can be written by its group; chmod g-w $PWD/conf"
+  chmod 644 conf
+  [ "$(ttl)" = 21s ]
+  chmod 440 conf
+  [ "$(ttl)" = 21s ]
+}
+
+@test "a file of another user is refused, root's runs with that user's HOME included" {
+  [ "$EUID" = 0 ] || skip 'needs root'
+  conf 'ttl = 21s'
+  chown 12345 conf
+  bad 'conf belongs to the user 12345, neither to root nor to the user of this run, 0; chown it, or name another file'
+  expect_error 78 '--config: ' rlock acquire --config conf "$key"
+  unset RLOCK_CONFIG
+  mkdir -p home/.config
+  mv conf home/.config/rlock.conf
+  HOME=$PWD/home XDG_CONFIG_HOME='' expect_error 78 'belongs to the user 12345' rlock acquire "$key"
+  HOME='' XDG_CONFIG_HOME=$PWD/home/.config expect_error 78 'belongs to the user 12345' rlock acquire "$key"
+  # What another user has put there and is root's is fine, and so is a user's own file for this user.
+  ln -s "$PWD/home/.config/rlock.conf" link
+  chown -h 12345 link
+  chown 0 home/.config/rlock.conf
+  [ "$(ttl --config link)" = 21s ]
+}
+
+@test "a file of its own is read by each user" {
+  [ "$EUID" = 0 ] || skip 'needs root'
+  command -v setpriv >/dev/null || skip 'needs setpriv'
+  local own
+  own=$(mktemp -d /tmp/rlock-conf.XXXXXX) # above it nothing is closed to that user
+  cp "$RLOCK" "$own/rlock"
+  printf 'wait = soon\n' >"$own/conf"
+  chmod 755 "$own"
+  chown 12345 "$own/conf"
+  run --separate-stderr setpriv --reuid 12345 --clear-groups "$own/rlock" acquire --config "$own/conf" "$key"
+  rm -rf "$own"
+  [[ $stderr == *"conf line 1: wait: 'soon' is not a duration"* ]]
+}
+
+@test "a password that everybody can read is told to whoever can mend that, and not with -q" {
+  conf "server = unix://:secret@$BATS_TEST_TMPDIR/nothing"
+  unset RLOCK_SERVER
+  local told="rlock: everybody can read the password in $PWD/conf; chmod o-r $PWD/conf"
+  run --separate-stderr rlock acquire -n "$key"
+  [ "$status" = 69 ]
+  [ "${stderr_lines[0]}" = "$told" ]
+  [ "${#stderr_lines[@]}" = 2 ]
+  expect_error 69 '' rlock acquire -q -n "$key"
+  chmod 640 conf
+  expect_error 69 '' rlock acquire -n "$key"
+  # No password, nothing to tell.
+  conf "server = unix://$BATS_TEST_TMPDIR/nothing"
+  chmod 644 conf
+  expect_error 69 '' rlock acquire -n "$key"
+  # In a file of its own it is told once for all servers.
+  unset RLOCK_CONFIG
+  echo secret >password
+  export RLOCK_SERVER=unix:///nothing/1,unix:///nothing/2,unix:///nothing/3
+  run --separate-stderr rlock acquire --password-file password -n "$key"
+  [ "$status" = 69 ]
+  [ "${stderr_lines[0]}" = 'rlock: everybody can read the password in password; chmod o-r password' ]
+  [ "${#stderr_lines[@]}" = 2 ]
+  chmod 600 password
+  expect_error 69 '' rlock acquire --password-file password -n "$key"
+  # A pipe has the password once.
+  expect_error 69 '' rlock acquire --password-file <(echo secret) -n "$key"
 }
 
 @test "an empty file is a file" {
@@ -265,7 +373,12 @@ bad() {
   expect_error 78 nowhere rlock acquire --config nowhere "$key"
   RLOCK_CONFIG=nowhere expect_error 78 nowhere rlock acquire "$key"
   mkdir directory
-  expect_error 78 directory rlock acquire --config directory "$key"
+  expect_error 78 '--config: directory is a directory; name a file' rlock acquire --config directory "$key"
+  mkfifo pipe
+  expect_error 78 '--config: pipe is a named pipe; name a file' timeout 10 rlock acquire --config pipe "$key"
+  expect_error 78 '--password-file: pipe is a named pipe' timeout 10 rlock acquire --password-file pipe "$key"
+  expect 0 rlock status --config /dev/null
+  [ "$(ttl --config <(sleep 0.1 && echo 'ttl = 21s'))" = 21s ]
   expect_error 78 'longer than 64 KiB' timeout 10 rlock acquire --config /dev/zero "$key"
   is_free
 }

@@ -10,6 +10,8 @@ export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-120}
 
 # What the machine or its user may have set must not reach the tests.
 unset "${!RLOCK_@}" REDISCLI_AUTH
+# A configuration file that the group can write is refused.
+umask 022
 # A bare machine has no locale set, and without one bash writes \u as it stands.
 export LC_ALL=C.UTF-8
 export RLOCK PATH HOME="${BATS_FILE_TMPDIR:-/nonexistent}" XDG_CONFIG_HOME="${BATS_FILE_TMPDIR:-/nonexistent}/config"

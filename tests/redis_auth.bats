@@ -99,7 +99,7 @@ refused() {
   printf '%s\r\n' "$SECRET" >file
   all_verbs --password-file file
   rlock run --password-file <(printf %s "$SECRET") "$key" -- true
-  expect_error 78 'cannot read /: Is a directory' rlock run --password-file / "$key" -- true
+  expect_error 78 '/ is a directory; name a file' rlock run --password-file / "$key" -- true
   printf 'x%s\n' "$SECRET" >file
   refused --password-file file
 }

@@ -26,6 +26,7 @@ bad() {
   [[ $stderr == *'RLOCK_SERVER in the environment (--server)'* ]]
   [[ $2 != *$'\n'* ]] || return 0
   printf "server = '%s'\n" "$2" >conf
+  chmod o-r conf
   expect_error 78 "$1" rlock --config conf acquire -n "$key"
   [[ $stderr == *'conf line 1: server'* ]]
   nobody_called

@@ -309,7 +309,7 @@ verbs=(run acquire renew release status)
   RLOCK_PASSWORD_FILE=nowhere expect_error 78 'RLOCK_PASSWORD_FILE in the environment' rlock status
   RLOCK_CONFIG=nowhere expect_error 78 'RLOCK_CONFIG in the environment' rlock status
   printf 'password-file = nowhere\n' >conf
-  expect_error 78 'conf line 1: password-file: cannot open nowhere' rlock status --config conf
+  expect_error 78 'conf line 1: password-file: nowhere cannot be read' rlock status --config conf
   printf 'tll = 5s\n' >conf
   expect_error 78 "conf line 1: 'tll' is not an option" rlock run --config conf "$key" -- true
 }

@@ -1,18 +1,21 @@
 #include "cli/config.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/named_file.hpp"
+#include "cli/nearest.hpp"
+#include "redis/address.hpp"
+#include "redis/url.hpp"
 
 namespace rlock::cli {
 
@@ -23,6 +26,7 @@ using base::Result;
 namespace {
 
 constexpr std::size_t max_file = 64U << 10U;  // bytes
+constexpr const char* machine_file = "/etc/rlock.conf";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -54,10 +58,21 @@ std::string_view without_comment(std::string_view line) {
   return trimmed(line.substr(0, line.find('#', behind_quotes)));
 }
 
+// What else a line may be that is neither NAME = VALUE nor [VERB].
+std::string_view other_format(std::string_view line) {
+  const auto colon = line.find_first_not_of("\"'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+  const bool is_pair =
+      colon != line.npos && colon > 0 && line[colon] == ':' && (colon + 1 == line.size() || line[colon + 1] == ' ');
+  if (line.front() == '{' || line.front() == '}' || (is_pair && line.front() == '"')) return "this is JSON; ";
+  if (line.starts_with("---") || line.starts_with("- ") || line.starts_with("%YAML") || is_pair)
+    return "this is YAML; ";
+  return "";
+}
+
 // The only bare words are flags. The text of the line is not repeated: there may be a password in it.
 Result<CLI::ConfigItem> read_item(const std::string& place, std::string_view content) {
   const auto name = trimmed(content.substr(0, content.find('=')));
-  const bool is_name = !name.empty() && name.find_first_of(" \t:/@\"'") == name.npos;
+  const bool is_name = !name.empty() && name.find_first_of(" \t:/@\"'{") == name.npos;
   const auto* row = find_option(name);
   const bool is_flag = row != nullptr && row->kind == Kind::flag;
   if (is_name && (content.find('=') != content.npos || is_flag)) {
@@ -67,27 +82,52 @@ Result<CLI::ConfigItem> read_item(const std::string& place, std::string_view con
     const auto items = format.from_config(input);
     if (items.size() == 1 && items.front().parents.empty()) return items.front();
   }
-  return wrong(place, "write NAME = VALUE, or [VERB]");
+  return wrong(place, std::string(other_format(content)) + "write NAME = VALUE, or [VERB]");
+}
+
+std::string did_you_mean(std::string_view near) {
+  return near.empty() ? std::string() : "; did you mean " + std::string(near) + "?";
+}
+
+std::string unknown_verb(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (const auto& verb : verb_table()) names.push_back(verb.name);
+  return "[" + std::string(section) + "] is not a verb of rlock" + did_you_mean(nearest(section, names));
+}
+
+// --ttl, RLOCK_TTL and connect_timeout are near, too.
+std::string unknown_option(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& row : option_table()) {
+    if (row.sources != Sources::command_line) names.push_back(row.name);
+  }
+  auto meant = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  if (meant.starts_with("RLOCK_")) meant.remove_prefix(6);
+  std::string spelled(meant);
+  std::ranges::replace(spelled, '_', '-');
+  return "'" + std::string(name) + "' is not an option of rlock" + did_you_mean(nearest(spelled, names));
 }
 
 // CLI11 gets one line at a time, since it does not say in which line it found an item.
-Result<std::vector<Line>> read_lines(std::istream& stream, const std::string& path) {
+Result<std::vector<Line>> read_lines(std::string_view text, const std::string& path) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  if (text.find('\0') != text.npos) return fail(ErrorCode::configuration, path + " is not a text file");
   std::vector<Line> lines;
-  std::string text;
   std::string section;
-  for (int number = 1; std::getline(stream, text); ++number) {
+  for (int number = 1; !text.empty(); ++number) {
     const auto place = path + " line " + std::to_string(number);
-    const auto content = without_comment(trimmed(text));
+    const auto content = without_comment(trimmed(text.substr(0, text.find('\n'))));
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     if (content.empty()) continue;
     if (content.starts_with('[')) {
       if (!content.ends_with(']')) return wrong(place, "the ] of [VERB] is missing");
       section = trimmed(content.substr(1, content.size() - 2));
-      if (find_verb(section) == nullptr) return wrong(place, "[" + section + "] is not a verb of rlock");
+      if (find_verb(section) == nullptr) return wrong(place, unknown_verb(section));
     } else {
       lines.push_back({place, section, RLOCK_TRY(read_item(place, content))});
     }
   }
-  if (stream.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
   return lines;
 }
 
@@ -106,7 +146,8 @@ class File {
   Result<void> apply(const Line& line) {
     const auto& name = line.item.name;
     const auto* row = find_option(name);
-    if (row == nullptr || row->sources == Sources::command_line) {
+    if (row == nullptr) return wrong(line.place, unknown_option(name));
+    if (row->sources == Sources::command_line) {
       return wrong(line.place, "'" + name + "' is not an option that a file can set");
     }
     if (!line.section.empty() && (row->verbs & find_verb(line.section)->bit) == 0) {
@@ -146,56 +187,77 @@ class File {
   std::optional<std::pair<std::string, std::string_view>> goes_on_;  ///< of the repeatable option that these lines set
 };
 
+bool has_password(const Line& line) {
+  if (line.item.name != "server") return false;
+  return std::ranges::any_of(redis::split_list(joined(line.item.inputs)), [](const auto& url) {
+    const auto address = redis::Address::parse(url);
+    return address && address->password && !address->password->empty();
+  });
+}
+
+// Says whether there is a password in them.
+Result<bool> apply(Settings& settings, const VerbRow& verb, const std::string& text, const std::string& path) {
+  try {
+    auto lines = RLOCK_TRY(read_lines(text, path));
+    // An option that is set stays set, so sections are read before the lines above them.
+    std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
+    File file(settings, verb);
+    for (const auto& line : lines) RLOCK_TRY(file.apply(line));
+    return std::ranges::any_of(lines, has_password);
+  } catch (const CLI::Error& error) {
+    return fail(ErrorCode::configuration, path + ": " + error.what());
+  }
+}
+
+// Whoever owns /etc owns the machine. In a user namespace that is not the user 0.
+uid_t owner_of_etc() {
+  struct stat st{};
+  return ::stat("/etc", &st) == 0 ? st.st_uid : 0;
+}
+
 // what: the option that names it, if one does.
 Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path, std::string what = {}) {
   if (!what.empty()) what += ": ";
-  std::ifstream file(path);
-  if (!file) return base::fail_errno(ErrorCode::configuration, what + "cannot read the configuration file " + path);
-  // Not the whole of it at once: what was named may be a device or a pipe without an end.
-  std::string text(max_file + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return fail(ErrorCode::configuration, "cannot read the configuration file " + path);
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > max_file) {
-    return fail(ErrorCode::configuration, "the configuration file " + path + " is longer than 64 KiB");
+  auto file = base::NamedFile::open(path);
+  if (!file) return fail(ErrorCode::configuration, what + file.error().message);
+  // Its options decide which server keeps the lock, and with what rights a job runs.
+  if (const auto why = file->change_by_others(path == machine_file ? owner_of_etc() : 0)) {
+    return fail(ErrorCode::configuration, what + path + " " + *why);
   }
-  std::istringstream stream(std::move(text));
-  return read_configuration(settings, verb, stream, path);
+  const auto text = file->read(max_file);
+  if (!text) return fail(ErrorCode::configuration, what + text.error().message);
+  const bool has_secret = RLOCK_TRY(apply(settings, verb, *text, path));
+  if (const auto mend = file->mend_for_reading(); mend && has_secret) {
+    settings.note("everybody can read the password in " + path + "; " + *mend);
+  }
+  return {};
 }
 
 // Who may not read the machine's file must not lock elsewhere unseen: it is an error, unless the server is named
 // already. Then it is said, since a prefix or a grace may stand there.
-Result<void> read_machine_file(Settings& settings, const VerbRow& verb, const std::string& path) {
-  if (::access(path.c_str(), R_OK) == 0 || errno != EACCES) return read_file(settings, verb, path);
+Result<void> read_machine_file(Settings& settings, const VerbRow& verb) {
+  const std::string path = machine_file;
+  if (::access(machine_file, R_OK) == 0 || errno != EACCES) return read_file(settings, verb, path);
   if (!settings.is_set(*find_option("server"))) {
     return fail(ErrorCode::configuration, "this user may not read " + path +
                                               "; name the server with --server or RLOCK_SERVER, or ask for the right");
   }
-  if (!settings.options().quiet) {
-    base::log_note("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
-  }
+  settings.note("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
   return {};
 }
 
 }  // namespace
 
-Result<void> read_configuration(Settings& settings, const VerbRow& verb, std::istream& stream,
+Result<void> read_configuration(Settings& settings, const VerbRow& verb, const std::string& text,
                                 const std::string& path) {
-  try {
-    auto lines = RLOCK_TRY(read_lines(stream, path));
-    // An option that is set stays set, so sections are read before the lines above them.
-    std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
-    File file(settings, verb);
-    for (const auto& line : lines) RLOCK_TRY(file.apply(line));
-  } catch (const CLI::Error& error) {
-    return fail(ErrorCode::configuration, path + ": " + error.what());
-  }
+  RLOCK_TRY(apply(settings, verb, text, path));
   return {};
 }
 
 Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
-  if (const auto& named = settings.options().config_file; !named.empty())
+  if (const auto& named = settings.options().config_file; !named.empty()) {
     return read_file(settings, verb, named, settings.options().config_file_source);
+  }
   std::string own;
   if (const char* home = std::getenv("XDG_CONFIG_HOME"); home != nullptr && *home != '\0') {
     own = std::string(home) + "/rlock.conf";
@@ -205,8 +267,7 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   // The user's file first: an option that it has set is not changed by the machine's file.
   if (!own.empty() && is_there(own)) RLOCK_TRY(read_file(settings, verb, own));
-  const std::string machines = "/etc/rlock.conf";
-  if (is_there(machines)) RLOCK_TRY(read_machine_file(settings, verb, machines));
+  if (is_there(machine_file)) RLOCK_TRY(read_machine_file(settings, verb));
   return {};
 }
 

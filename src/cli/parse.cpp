@@ -179,6 +179,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (options.quiet) base::set_log_level(base::LogLevel::error);
   if (options.syslog) base::log_to_syslog();
   note_strange_variables();
+  for (const auto& note : settings.notes()) base::log_note(note);
   return verb->handler;
 }
 

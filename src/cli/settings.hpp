@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "cli/option_table.hpp"
@@ -35,8 +37,13 @@ class Settings {
 
   commands::Options& options() { return options_; }
 
+  /// What to say when it is known whether -q wants it said.
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+  const std::vector<std::string>& notes() const { return notes_; }
+
  private:
   commands::Options& options_;
+  std::vector<std::string> notes_;
   unsigned long set_ = 0;  ///< a bit a row
   unsigned long off_ = 0;  ///< the flags that are set to false
 };

@@ -1,14 +1,12 @@
 #include "commands/server.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/fd.hpp"
 #include "base/line.hpp"
 #include "base/log.hpp"
+#include "base/named_file.hpp"
 #include "base/text.hpp"
 #include "lock/cluster.hpp"
 #include "lock/quorum.hpp"
@@ -29,12 +27,12 @@ constexpr std::size_t max_secret = 4096;  // bytes
 
 // what: the option that names the file.
 Result<std::string> read_password_file(std::string_view what, const std::string& path) {
-  const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!fd)
-    return base::fail_errno(ErrorCode::configuration,
-                            std::string(what) + ": cannot open " + base::without_credentials(path));
+  const auto file = base::NamedFile::open(path);
+  if (!file) {
+    return fail(ErrorCode::configuration, std::string(what) + ": " + base::without_credentials(file.error().message));
+  }
   errno = 0;
-  auto line = base::read_line(fd.get(), max_secret);
+  auto line = base::read_line(file->fd(), max_secret);
   if (!line && errno != 0) {
     return base::fail_errno(ErrorCode::configuration,
                             std::string(what) + ": cannot read " + base::without_credentials(path));
@@ -43,6 +41,9 @@ Result<std::string> read_password_file(std::string_view what, const std::string&
   if (!line || line->empty()) {
     return fail(ErrorCode::configuration,
                 std::string(what) + ": no password on the first line of " + base::without_credentials(path));
+  }
+  if (const auto mend = file->mend_for_reading()) {
+    base::log_note("everybody can read the password in " + base::without_credentials(path) + "; " + *mend);
   }
   return *line;
 }
@@ -75,9 +76,11 @@ const redis::Endpoint* in_the_clear(const redis::Address& address) {
   return other == address.endpoints.end() ? nullptr : &*other;
 }
 
-Result<void> add_passwords(redis::Address& address, const Options& options) {
+// of_file: what stands in --password-file, as soon as it has been read. It is read once: it may be a pipe.
+Result<void> add_passwords(redis::Address& address, const Options& options, std::optional<std::string>& of_file) {
   if (!address.password && !options.password_file.empty()) {
-    address.password = RLOCK_TRY(read_password_file(options.password_file_source, options.password_file));
+    if (!of_file) of_file = RLOCK_TRY(read_password_file(options.password_file_source, options.password_file));
+    address.password = of_file;
   }
   if (const char* secret = std::getenv("REDISCLI_AUTH");
       !address.password && !address.is_local && secret != nullptr && *secret != '\0') {
@@ -138,9 +141,10 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     return fail(wrong, options.servers_source + " " + together.error().message);
   }
   RLOCK_TRY(check_mode(options, addresses.size()));
+  std::optional<std::string> password;
   const redis::Endpoint* other_host = nullptr;
   for (auto& address : addresses) {
-    RLOCK_TRY(add_passwords(address, options));
+    RLOCK_TRY(add_passwords(address, options, password));
     if (other_host == nullptr) other_host = in_the_clear(address);
   }
   if (other_host != nullptr) {

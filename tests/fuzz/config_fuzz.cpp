@@ -1,5 +1,5 @@
 #include <cstdint>
-#include <sstream>
+#include <string>
 
 #include "cli/config.hpp"
 
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rlock;
   commands::Options options;
   cli::Settings settings(options);
-  std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));
+  const std::string file(reinterpret_cast<const char*>(data), size);
   (void)cli::read_configuration(settings, *cli::find_verb("run"), file, "rlock.conf");
   return 0;
 }
