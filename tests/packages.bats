@@ -128,7 +128,7 @@ data() {
     printf '%s\n' "${line#\#}" >one.conf
     run rlock run --config one.conf -n --connect-timeout 1ms key -- true
     [ "$status" != 64 ]
-    [[ $output != *' line '* || $output == *'password-file: cannot open'* ]] || { echo "$line: $output" && return 1; }
+    [[ $output != *' line '* || $output == *'password-file: /etc/rlock.password cannot be read'* ]] || { echo "$line: $output" && return 1; }
   done <lines
   run ! grep -vE '^(#|$)' "$root/packaging/examples/rlock.conf"
 }

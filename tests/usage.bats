@@ -190,6 +190,15 @@ verbs=(run acquire renew release status)
   done
 }
 
+@test "what stops the process of --while-pid does nothing without it" {
+  wrong '--signal does nothing without --while-pid; give both, or leave it out' acquire --signal INT "$key"
+  wrong '--kill-after does nothing without --while-pid' acquire "$key" -k 3s
+  wrong '--on-lost does nothing without --while-pid' acquire --on-lost warn "$key"
+  printf 'signal = INT\nkill-after = 3s\n[acquire]\non-lost = warn\n' >conf
+  expect 0 rlock acquire --config conf "$key"
+  expect 0 rlock acquire --signal INT -k 1s --on-lost kill --while-pid $$ "$key-2"
+}
+
 @test "at once and after a time exclude each other, and so do quiet and verbose" {
   wrong --wait run -n -w 1s "$key" -- true
   wrong --wait acquire --wait 1s --nonblock "$key"

@@ -68,6 +68,7 @@ struct OptionRow {
   std::string_view environment{};
   Sources sources = Sources::all;  ///< command_line: no file can set it
   std::string_view excludes{};     ///< mutual; names with spaces between them
+  std::string_view needs{};        ///< for `acquire`: the option without which it would do nothing
   bool may_be_empty = false;       ///< a variable without text sets it too
   bool repeatable = false;         ///< each value comes behind those before it
   long min = 0;                    ///< durations in ms, numbers

@@ -172,6 +172,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (parsed->wants_version) return print_version();
 
   if (auto taken = take_words(options, *verb, *parsed); !taken) return refused(taken.error());
+  if (auto needed = settings.check_needs(*verb); !needed) return refused(needed.error());
   if (auto read = settings.read_environment(*verb); !read) return refused(read.error());
   if (auto read = read_configuration(settings, *verb); !read) return refused(read.error());
   settings.set_defaults();

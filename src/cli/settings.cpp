@@ -47,6 +47,16 @@ const OptionRow* Settings::rival(const OptionRow& row) const {
   return nullptr;
 }
 
+Result<void> Settings::check_needs(const VerbRow& verb) const {
+  for (const auto& row : option_table()) {
+    const auto* needed = row.needs.empty() || !is_set(row) ? nullptr : find_option(row.needs);
+    if (needed == nullptr || (needed->verbs & verb.bit) == 0 || is_set(*needed)) continue;
+    return fail(ErrorCode::usage, "--" + std::string(row.name) + " does nothing without --" +
+                                      std::string(needed->name) + "; give both, or leave it out");
+  }
+  return {};
+}
+
 Result<void> Settings::read_environment(const VerbRow& verb) {
   for (const auto& row : option_table()) {
     if (row.environment.empty() || (row.verbs & verb.bit) == 0 || is_settled(row)) continue;

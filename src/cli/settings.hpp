@@ -28,6 +28,10 @@ class Settings {
   /// Whether it is set, or has a rival.
   bool is_settled(const OptionRow& row) const;
 
+  /// Fails (usage) where one is set that does nothing without another, which is not set. To be asked while only the
+  /// command line has been read: files may say for all what only some runs need.
+  base::Result<void> check_needs(const VerbRow& verb) const;
+
   /// From the variables of the verb's options. An empty one counts as none, but for RLOCK_PREFIX, which means
   /// something.
   base::Result<void> read_environment(const VerbRow& verb);

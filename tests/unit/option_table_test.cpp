@@ -39,6 +39,9 @@ TEST(OptionTable, EachRowIsWhole) {
     EXPECT_LE(row.help.size(), 104U) << row.name << ": two lines of --help; the rest belongs into more";
     EXPECT_EQ(row.value.empty(), row.kind == Kind::flag) << row.name;
     EXPECT_FALSE(std::holds_alternative<std::monostate>(row.target)) << row.name;
+    if (!row.needs.empty()) {
+      EXPECT_NE(find_option(row.needs), nullptr) << row.name;
+    }
     std::istringstream names{std::string(row.excludes)};
     for (std::string name; names >> name;) {
       const auto* other = find_option(name);
