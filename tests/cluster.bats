@@ -325,6 +325,11 @@ lives_for() {
     [ "$(at "$port" role | head -n 1)" != master ] || [ "$(at "$port" dbsize)" -gt 0 ]
   done
   [ "$(rlock status | tail -n +2 | cut -d' ' -f1 | tr '\n' ' ')" = "$(seq -f "$key-%.0f" -s' ' 9) " ]
+  [ "$(rlock status --format keys "$key-[2-4]" | tr '\n' ' ')" = "$key-2 $key-3 $key-4 " ]
+  # An exact key is one lock, though it could be a pattern.
+  rlock acquire -t 1m "$key-[2-4]" >/dev/null
+  [ "$(rlock status --json "$key-[2-4]" | jq -r .key)" = "$key-[2-4]" ]
+  expect 0 rlock release --force "$key-[2-4]"
   begin_move "rlock:$key-5"
   move_key "rlock:$key-5"
   [ "$(rlock status | tail -n +2 | cut -d' ' -f1 | tr '\n' ' ')" = "$(seq -f "$key-%.0f" -s' ' 9) " ]

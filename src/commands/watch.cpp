@@ -23,8 +23,8 @@ using base::Instant;
 namespace {
 
 constexpr auto look_every = 1s;
-// Where all locks are looked at, the server is to have at least so much time for others as the look took.
-constexpr int rest_per_look = 9;
+// Behind a look at many locks the server has so many times as long for others.
+constexpr int rest_per_look = 4;
 
 std::string time_of_day() {
   const std::time_t now = std::time(nullptr);

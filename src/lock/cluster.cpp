@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "redis/slot.hpp"
 
@@ -28,16 +29,22 @@ Session Cluster::session_of(const redis::Endpoint& master) const {
 }
 
 Result<std::vector<std::string>> Cluster::list(const std::string& prefix, Wait wait) {
-  listed_.clear();
   const auto masters =
       RLOCK_TRY(redis::masters_of(address_, greeting_, wait.at_most(base::BootClock::now() + timeout())));
+  auto before = std::exchange(masters_, {});
   std::set<std::string> keys;
-  for (const auto& master : masters) {
-    auto& here = listed_.emplace_back(master, std::vector<std::string>{}).second;
-    auto session = session_of(master);
-    const auto found = RLOCK_TRY(lock::list(session, prefix, wait));
+  for (const auto& where : masters) {
+    const auto known = std::ranges::find(before, where, &Master::where);
+    if (known != before.end()) {
+      masters_.splice(masters_.end(), before, known);
+      masters_.back().here.clear();
+    } else {
+      masters_.push_back({where, ScriptRunner(session_of(where), scripts_), {}});
+    }
+    auto& master = masters_.back();
+    const auto found = RLOCK_TRY(lock::list(master.server.session(), prefix, wait));
     for (const auto& key : found) {
-      if (keys.insert(key).second) here.push_back(prefix + key);
+      if (keys.insert(key).second) master.here.push_back(prefix + key);
     }
   }
   return std::vector<std::string>(keys.begin(), keys.end());
@@ -45,10 +52,9 @@ Result<std::vector<std::string>> Cluster::list(const std::string& prefix, Wait w
 
 Result<std::vector<Inspection>> Cluster::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                  Wait wait) {
-  if (listed_.empty()) return SingleServer::inspect(wire_keys, max_waiters, wait);
+  if (masters_.empty()) return SingleServer::inspect(wire_keys, max_waiters, wait);
   std::unordered_map<std::string, Inspection> seen;
-  for (const auto& [master, here] : listed_) {
-    ScriptRunner server(session_of(master), scripts_);
+  for (auto& [where, server, here] : masters_) {
     auto inspections = RLOCK_TRY(lock::inspect(server, here, max_waiters, wait));
     for (std::size_t i = 0; i < here.size(); ++i) seen.emplace(here[i], std::move(inspections[i]));
   }
@@ -58,11 +64,10 @@ Result<std::vector<Inspection>> Cluster::inspect(std::span<const std::string> wi
 }
 
 Result<std::vector<std::string>> Cluster::warnings(Wait wait) {
-  if (listed_.empty()) return SingleServer::warnings(wait);
+  if (masters_.empty()) return SingleServer::warnings(wait);
   std::vector<std::string> result;
-  for (const auto& [master, here] : listed_) {
-    auto session = session_of(master);
-    auto found = RLOCK_TRY(redis::advice(session, wait));
+  for (auto& [where, server, here] : masters_) {
+    auto found = RLOCK_TRY(redis::advice(server.session(), wait));
     std::ranges::move(found, std::back_inserter(result));
   }
   return result;

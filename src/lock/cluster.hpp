@@ -1,7 +1,7 @@
 #pragma once
 
+#include <list>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lock/single_server.hpp"
@@ -24,13 +24,19 @@ class Cluster final : public SingleServer {
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
 
  private:
+  /// One of them, its connection, and the wire keys that list() found there.
+  struct Master {
+    redis::Endpoint where;
+    ScriptRunner server;
+    std::vector<std::string> here;
+  };
+
   redis::Session session_of(const redis::Endpoint& master) const;
 
   redis::Address address_;
   redis::Greeting greeting_;
   const Scripts& scripts_;
-  /// The wire keys that list() found, and at which master.
-  std::vector<std::pair<redis::Endpoint, std::vector<std::string>>> listed_;
+  std::list<Master> masters_;  ///< those of the last list(); empty before
 };
 
 }  // namespace rlock::lock
