@@ -215,8 +215,8 @@ def main():
             os.chmod(f'{folder}/deploy.sh', 0o755)
             environment = {'PATH': f'{os.path.dirname(os.path.abspath(arguments.rlock))}:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8',
                            'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': f'unix://{socket}', 'USER': 'ann'}
-            panes = [Pane('web1', (12, 12), 9, 56, environment, folder), Pane('web2', (444, 12), 9, 56, environment, folder),
-                     Pane('web3', (12, 212), 9, 116, environment, folder)]
+            panes = [Pane('web1', (12, 12), 9, 48, environment, folder), Pane('web2', (387, 12), 9, 76, environment, folder),
+                     Pane('web3', (12, 212), 8, 128, environment, folder)]
             # Something else to be seen.
             for command in ('run nightly-backup sleep 1', "acquire --slots 4 --label encoder-4 -t 10m encode"):
                 subprocess.run([arguments.rlock] + command.split(), env=environment, check=True, stdout=subprocess.DEVNULL)
