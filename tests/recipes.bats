@@ -489,5 +489,5 @@ anchors() { echo " $(sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9
   grep -oE 'rlock_[a-z_]+' expressions | sort -u >named
   [ "$(wc -l <named)" -ge 6 ]
   local name
-  while read -r name; do grep -q "^$name[ {]" metrics; done <named
+  while read -r name; do grep -q "^${name}[ {]" metrics; done <named
 }
