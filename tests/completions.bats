@@ -107,7 +107,9 @@ END
 
 @test "bash completes the keys of locks, quoted as the word is" {
   hold "${keys[@]}"
+  redis set $'rlock:ctl\e[31m' foreign >/dev/null
   cat >tests <<'END'
+rlock run ctl => rlock run ctl\\x1b\[31m
 rlock run app:de => rlock run app:de
 rlock run app:dep => rlock run app:deploy
 rlock renew app:dev => rlock renew app:dev
