@@ -129,7 +129,7 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
   } >said
   jq -r '.. | objects | keys[]' acquired said | sort -u >fields
   [ "$(wc -l <fields)" = 29 ]
-  sed -n '/^\.Sh JSON/,/^\.Sh ENVIRONMENT/p' "$root/man/rlock.1" | grep '^\.Li' >json
+  sed -n '/^\.Sh JSON/,/^\.Sh LOGS/p' "$root/man/rlock.1" | grep '^\.Li' >json
   while read -r field; do
     grep -qw "$field" json
   done <fields
