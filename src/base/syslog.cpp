@@ -43,7 +43,7 @@ std::string time_now() {
 }  // namespace
 
 void send_to_syslog(LogLevel level, std::string_view message) {
-  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::ranges::copy(std::string_view(_PATH_LOG), address.sun_path);

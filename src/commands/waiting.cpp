@@ -127,7 +127,7 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
 void Waiting::unserved(const lock::Request& request, const std::string& server, const base::Error& error,
                        Instant since) {
   is_for(request.names.key);
-  const bool is_news = !outage_ || outage_->error.code != error.code;
+  const bool is_news = !outage_;  // what else is wrong with it while it comes back is not
   outage_ = {error, since};
   if (is_news) {
     base::log_info(error.message + "; trying again", {"server_lost", {{"key", key_}, {"server", server}}});

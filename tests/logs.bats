@@ -1,0 +1,189 @@
+# What is said, and to whom: people on standard error, programs by --log-format json, and syslog.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+# event NAME QUERY [FILE]: one of the objects in said (or FILE) is of this event, and such.
+event() {
+  jq -es "any(.[]; .event == \"$1\" and ($2))" "${3:-said}" >/dev/null || {
+    echo "no $1 with $2: $(cat "${3:-said}")" >&2
+    return 1
+  }
+}
+has_event() { jq -es "any(.[]; .event == \"$1\")" "${2:-said}" >/dev/null; }
+# Each line is an object that has these.
+are_objects() {
+  jq -es 'length > 0 and all(.[]; (.time | test("^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}[.][0-9]{3}Z$"))
+    and (.level | IN("error", "warning", "info", "debug")) and (.event | length > 0) and (.message | length > 0))' "$1" >/dev/null
+}
+# job: a command that ends when there is a file go.
+job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
+
+@test "json: a run that waits, acquires and releases is three objects, with the names of status" {
+  local label=$'https://ci/7 \e[31m日'
+  rlock run --label "$label" "$key" -- "${job[@]}" 3>&- &
+  until_true 10 test -e up
+  background rlock run --log-format json "$key" -- true 2>said
+  until_true 10 has_event waiting
+  touch go
+  finish
+  are_objects said
+  [ "$(jq -r .event said | tr '\n' ' ')" = 'waiting acquired released ' ]
+  event waiting ".key == \"$key\" and .level == \"info\" and .ahead == 0 and .holder.user == \"$(id -un)\" and .holder.pid > 1
+    and .holder.host == \"$(uname -n)\" and (.holder.since | endswith(\"Z\")) and .holder.fence > 0"
+  [ "$(jq -r 'select(.event == "waiting").holder.label' said)" = "$label" ]
+  event acquired ".key == \"$key\" and .fence == $(redis get "rlock:f:{rlock:$key}") and .waited_ms >= 0 and .ttl_ms == 30000"
+  event released ".key == \"$key\" and .held_ms >= 0"
+  # Nothing of it steers a terminal.
+  [ "$(LC_ALL=C tr -d '\n\040-\176' <said | wc -c)" = 0 ]
+  ! grep -q '^rlock' said
+}
+
+@test "json: every renewal with -v; one that fails, the server back, and the loss without" {
+  own_server
+  rlock run -v --log-format json -t 1s "$key" -- sleep 0.8 2>said
+  event renewed ".key == \"$key\" and .level == \"debug\" and .fence > 0 and .ttl_ms == 1000"
+  background rlock run --log-format json -t 3s "$key" -- "${job[@]}" 2>said
+  until_true 10 guard_of $!
+  kill_own_server
+  until_true 10 has_event lost
+  are_objects said
+  finish || true
+  [[ $(jq -r .event said | tr '\n' ' ') = 'acquired renewal_failing lost '* ]]
+  event renewal_failing ".key == \"$key\" and .left_ms > 0 and .left_ms <= 3000"
+  event lost ".key == \"$key\" and .level == \"error\" and .held_ms > 1000 and .held_ms < 10000"
+}
+
+@test "json: busy, and errors, usage errors too, wherever the format was asked for" {
+  rlock acquire "$key"
+  expect 75 rlock run -n --log-format json "$key" -- true
+  printf '%s\n' "$output" >said
+  event busy ".key == \"$key\" and .exit_status == 75 and .holder.pid > 1 and .waited_ms == 0"
+  RLOCK_LOG_FORMAT=json expect 64 rlock run --no-such-option "$key" -- true
+  printf '%s\n' "$output" >said
+  event error '.level == "error" and (.message | contains("--no-such-option"))'
+  expect 64 rlock run --log-format json
+  are_objects <(printf '%s\n' "$output")
+  RLOCK_SERVER=unix:///nonexistent expect 69 rlock acquire -n --log-format json "$key"
+  printf '%s\n' "$output" >said
+  event error ".key == \"$key\" and .exit_status == 69 and (.message | startswith(\"$key: \"))"
+  # The nearer one counts; and -q leaves errors alone.
+  RLOCK_LOG_FORMAT=json expect_error 75 "busy: $key" rlock run -n --log-format text "$key" -- true
+  expect 75 rlock run -n -q --log-format json "$key" -- true
+  [ -z "$output" ]
+  expect_error 64 --log-format rlock run --log-format xml "$key" -- true
+}
+
+@test "json: what the keeper of --while-pid has to say is an object too" {
+  own_server
+  sh -c 'rlock acquire --log-format json -t 2s --while-pid $$ '"$key"' && touch up; sleep 60' 2>said >token 3>&- &
+  until_true 10 test -e up
+  redis del "rlock:$key"
+  ended 143 $!
+  are_objects said
+  event lost ".key == \"$key\" and (.message | contains(\"stopping process\"))"
+}
+
+@test "an outage under -v is one line when the server is lost, and one when it is back" {
+  own_server --appendonly yes --appendfsync always
+  rlock acquire --ttl 1m "$key" >token
+  rlock run -v "$key" -- true 2>said 3>&- &
+  until_true 10 waiting 1
+  kill_own_server
+  until_true 10 grep -q 'trying again' said
+  sleep 1 # tries of half a second and less
+  own_server --appendonly yes --appendfsync always
+  until_true 10 grep -q 'answers again' said
+  rlock release "$key" "$(cat token)"
+  ended 0 $!
+  [ "$(grep -c '' said)" = 5 ]
+  [[ $(sed -n 1p said) = "rlock: waiting for $key, held by $(id -un)@$(uname -n) pid "*' since '[012][0-9]:[0-5][0-9]:[0-5][0-9] ]]
+  [[ $(sed -n 2p said) = 'rlock: cannot connect to unix:///'*'; trying again' ]]
+  [[ $(sed -n 3p said) = 'rlock: unix:///'*' answers again, after '[12]s ]]
+  [[ $(sed -n 4p said) = "rlock: holding $key, fence "* ]]
+  [[ $(sed -n 5p said) = "rlock: released $key after "* ]]
+}
+
+# with_log COMMAND...: in a place where /dev/log is ./log, whoever listens there.
+with_log() {
+  # shellcheck disable=SC2016 # for the inner shell
+  unshare --mount sh -c 'mkdir -p dev && mount --rbind /dev dev && mount -t tmpfs none /dev &&
+    for each in null zero urandom tty; do touch /dev/$each && mount --bind dev/$each /dev/$each; done &&
+    ln -s /proc/self/fd /dev/fd && ln -s "$PWD/log" /dev/log && exec "$@"' sh "$@"
+}
+# listen: writes what comes to ./log into the file journal, a line each; listen deaf reads nothing.
+listen() {
+  python3 - "$@" <<-'END' 3>&- &
+	import os, socket, sys, time
+	if os.path.exists("log"):
+	    os.unlink("log")
+	listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+	listener.bind("log.new")
+	if sys.argv[1:] == ["deaf"]:
+	    filler = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+	    try:
+	        while True:
+	            filler.sendto(b"x", "log.new")
+	    except BlockingIOError:
+	        pass
+	os.rename("log.new", "log")
+	with open("journal", "ab", 0) as journal:
+	    while sys.argv[1:] == ["deaf"]:
+	        time.sleep(1)
+	    while True:
+	        journal.write(listener.recv(65536) + b"\n")
+	END
+  until_true 10 test -S log
+}
+
+@test "--syslog: as rlock with its pid, by priority, and what goes on without -v; standard error is as ever" {
+  needs_mounts
+  listen
+  with_log rlock run --syslog "$key" -- true 2>said
+  [ ! -s said ]
+  until_true 10 eval '[ "$(grep -c "" journal)" = 2 ]'
+  [[ $(sed -n 1p journal) =~ ^'<14>'[A-Z][a-z]{2}' '[\ 0-9][0-9]' '[0-9:]{8}' rlock['[0-9]+"]: holding $key, fence "[0-9]+$ ]]
+  [[ $(sed -n 2p journal) = '<14>'*"]: released $key after "* ]]
+  rlock acquire --label $'one\ntwo' "$key"
+  : >journal
+  expect 75 with_log rlock run -n --syslog "$key" -- true
+  expect 64 with_log rlock run --syslog -v --signal NONE "$key" -- true
+  until_true 10 grep -q busy journal
+  [[ $(cat journal) = '<12>'*"]: busy: $key is held by"*'(one\x0atwo)'* ]]
+  # An error is one there too, and so is the format.
+  RLOCK_SERVER=unix:///nonexistent run -69 with_log rlock acquire -n --syslog --log-format json "$key"
+  until_true 10 grep -q '<11>' journal
+  sed -n 's/^<11>.*rlock\[[0-9]*\]: //p' journal >said
+  event error ".key == \"$key\""
+  # With -q nothing but errors.
+  with_log rlock run -q --syslog "$key-free" -- true
+  run -1 grep free journal
+}
+
+@test "--syslog: a log that takes nothing, or that nobody reads, holds up neither the command nor its end" {
+  needs_mounts
+  listen deaf
+  own_server
+  timeout 10 unshare --mount true
+  with_log timeout -k 1 20 rlock run -v --syslog -t 2s "$key" -- sleep 60 2>said 3>&- &
+  until_true 10 grep -q holding said
+  kill_own_server
+  ended 79 $!
+  grep -q "lost $key after [12]s" said
+  own_server
+  rm log
+  with_log timeout -k 1 5 rlock run --syslog "$key" -- true
+}
+
+@test "--syslog: rlock killed, its guard says so there" {
+  needs_mounts
+  listen
+  # shellcheck disable=SC2016 # for the inner shell
+  with_log sh -c 'echo $$ >pid; exec rlock run --syslog "$0" -- sleep 60' "$key" 3>&- &
+  until_true 10 test -s pid
+  until_true 10 guard_of "$(cat pid)"
+  kill -KILL "$(cat pid)"
+  until_true 10 is_free
+  until_true 10 grep -q "<12>.*: rlock was killed, .*; releasing $key" journal
+}
