@@ -36,7 +36,7 @@ int released(const Options& options, const Place& place, const lock::Request& re
   (void)base::until_served(base::BootClock::now() + options.connect_timeout, grace_poller, [&](base::Instant until) {
     return backend->release(request, lock::Force::no, {until, grace_poller});
   });
-  base::log_error(why + "; released the lock");
+  base::log_error(why + "; released " + options.key);
   return base::exit_internal;
 }
 

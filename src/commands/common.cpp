@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 
@@ -64,14 +65,16 @@ int report(const base::Error& error, const Options& options, const process::Sign
   base::LogFields fields;
   if (!options.key.empty()) fields.push_back({"key", options.key});
   fields.push_back({"exit_status", std::int64_t{base::exit_status_of(error.code)}});
-  const bool is_of_server = base::may_pass(error) || error.code == ErrorCode::refused || error.code == ErrorCode::gone;
-  if (is_of_server && !options.key.empty()) message.insert(0, options.key + ": ");
+  const bool is_of_user = error.code == ErrorCode::usage || error.code == ErrorCode::configuration;
+  if (!is_of_user && !options.key.empty()) message.insert(0, options.key + ": ");
+  if (error.code == ErrorCode::refused) message += "; see SECURITY in rlock(1)";
   if (base::may_pass(error) && since) {
     const auto tried = base::BootClock::now() - *since;
     fields.push_back({"tried_ms", ms_of(tried)});
+    const auto rounded = base::age_text(std::chrono::round<std::chrono::seconds>(tried));
     message += options.nonblock ? "; tried once (--nonblock)"
-               : options.wait   ? "; tried for " + base::age_text(tried) + " (--wait)"
-                                : "; tried for " + base::age_text(tried) + ", --wait D tries for longer";
+               : options.wait   ? "; tried for " + rounded + " (--wait)"
+                                : "; tried for " + rounded + ", --connect-timeout D tries for longer";
   }
   if (error.code == ErrorCode::unreachable && options.servers.empty()) {
     message += "; name your server with --server URL or RLOCK_SERVER, or use --server local for locks on this machine";
@@ -136,6 +139,26 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::info : base::LogLevel::note, message,
             {"busy", std::move(fields)});
   return options.conflict_exit_code;
+}
+
+int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
+                    lock::Standing::Holder holder) {
+  base::LogEvent event{"lost", {{"key", options.key}, {"exit_status", std::int64_t{base::exit_lost}}}};
+  std::string message = "lost: " + options.key + " is not held by anybody: it was released, or its lease had ended";
+  if (holder == lock::Standing::Holder::other) {
+    message = "lost: " + options.key + " is held by somebody else";
+    base::PlainPoller plain;
+    const std::array keys{names.lock};
+    const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
+    if (sights && sights->size() == 1 && !sights->front().holders.empty()) {
+      if (const auto& record = sights->front().holders.front().record) {
+        message += ": " + holder_text(*record);
+        event.fields.push_back({"holder", holder_fields(*record)});
+      }
+    }
+  }
+  base::log_error(message, event);
+  return base::exit_lost;
 }
 
 std::string how_to_end(const std::string& key, const Options& options) {

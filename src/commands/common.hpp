@@ -32,6 +32,11 @@ int report_done(const Options& options, const lock::Done& done);
 int report_busy(const Options& options, const std::string& key, const std::optional<lock::Busy>& met,
                 const std::string& server);
 
+/// Says that the token does not hold this key, and who does, whom it asks the server for. Returns the exit status for
+/// lost.
+int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
+                    lock::Standing::Holder holder);
+
 /// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key, const Options& options);
 

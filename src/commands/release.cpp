@@ -2,8 +2,10 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "commands/common.hpp"
 #include "commands/server.hpp"
+#include "commands/tell.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {
@@ -17,7 +19,7 @@ std::string summary_of(const std::vector<lock::Record>& holders) {
   if (holders.empty()) return "another program than rlock";
   std::string text;
   for (std::size_t i = 0; i < std::min(holders.size(), max_named); ++i) {
-    text += (i == 0 ? "" : ", ") + holders[i].who.summary();
+    text += (i == 0 ? "" : ", ") + holder_text(holders[i]);
   }
   return holders.size() <= max_named ? text : text + " and " + std::to_string(holders.size() - max_named) + " more";
 }
@@ -35,31 +37,30 @@ int release(const Options& options) {
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
+  const auto start = base::BootClock::now();
   const auto limit = base::BootClock::now() + options.connect_timeout;
   const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
                                     options.connect_timeout, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
-  if (!released) return report(released.error(), options, &signals);
+  if (!released) return report(released.error(), options, &signals, start);
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:
-      if (options.force) {
-        base::log_note("released " + options.key + ", held by " + summary_of(released->holders));
-      }
+      base::log(options.force ? base::LogLevel::note : base::LogLevel::info,
+                "released " + options.key + (options.force ? ", held by " + summary_of(released->holders) : ""),
+                {"released", {{"key", options.key}}});
       return base::exit_success;
     case lock::ReleaseOutcome::unknown:
       base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
       return base::exit_success;
     case lock::ReleaseOutcome::absent:
-      base::log_error("lost: " + options.key + " is not held by anybody");
-      break;
+      return report_not_held(options, *backend, place->names, lock::Standing::Holder::nobody);
     case lock::ReleaseOutcome::not_owner:
-      base::log_error("lost: " + options.key + " is held by somebody else");
-      break;
+      return report_not_held(options, *backend, place->names, lock::Standing::Holder::other);
     case lock::ReleaseOutcome::not_a_lock:
-      base::log_error("not released: " + options.prefix + options.key +
-                      " on the server is other data, not a lock; is --prefix right?");
+      base::log_error("not released: " + options.key + " on the server is other data, not a lock; is --prefix " +
+                      base::shell_quoted(options.prefix) + " right?");
       break;
   }
   return base::exit_lost;

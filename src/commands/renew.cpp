@@ -12,17 +12,22 @@ int renew(const Options& options) {
   auto token = read_token(options);
   if (!token) return report(token.error(), options);
   process::Signals signals;
+  const auto start = base::BootClock::now();
   const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
                                     options.connect_timeout, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,
       [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });
-  if (!renewed) return report(renewed.error(), options, &signals);
-  if (renewed->holder == lock::Standing::Holder::us) return base::exit_success;
-  const bool is_absent = renewed->holder == lock::Standing::Holder::nobody;
-  base::log_error("lost: " + options.key + (is_absent ? " is not held by anybody" : " is held by somebody else"));
-  return base::exit_lost;
+  if (!renewed) return report(renewed.error(), options, &signals, start);
+  if (renewed->holder != lock::Standing::Holder::us) {
+    return report_not_held(options, *backend, place->names, renewed->holder);
+  }
+  base::log_info("renewed " + options.key, {"renewed",
+                                            {{"key", options.key},
+                                             {"fence", static_cast<std::int64_t>(renewed->fence)},
+                                             {"ttl_ms", std::int64_t{options.ttl.count()}}}});
+  return base::exit_success;
 }
 
 }  // namespace rlock::commands

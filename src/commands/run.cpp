@@ -118,7 +118,10 @@ class Run {
       if (options_.no_renew || keys_.leases().empty()) return;
       auto& leases = keys_.leases();
       renewal.emplace(leases, leases.request(), leases.lease(), terms_, permit);
-      if (auto started = renewal->start(); !started) base::log_error("no renewal: " + started.error().message);
+      if (auto started = renewal->start(); !started) {
+        base::log_error("no renewal of " + options_.key + ", whose lease ends in " + base::age_text(terms_.ttl) + ": " +
+                        started.error().message);
+      }
     };
     how.continued = [&] {
       if (renewal) renewal->check_now();

@@ -128,7 +128,8 @@ void Member::heard(Result<Standing> renewed, Instant vote_before) {
     return;
   }
   if (renewed->is_reclaimed) {
-    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.key + "; reclaimed it");
+    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.key + "; reclaimed it",
+                   {"reclaimed", {{"key", bid_.request->names.key}}});
   }
   said = Said::yes;
   counts_from = renewed->counts_from;

@@ -51,7 +51,8 @@ void Several::Part::heard(const Standing& renewed, Instant deadline_before, cons
     return;
   }
   if (renewed.is_reclaimed) {
-    base::log_note(backend->name() + " restarted and had forgotten " + request.names.key + "; reclaimed it");
+    base::log_note(backend->name() + " restarted and had forgotten " + request.names.key + "; reclaimed it",
+                   {"reclaimed", {{"key", request.names.key}}});
   }
   if (fence == 0) fence = renewed.fence;
   counts_from = renewed.counts_from;

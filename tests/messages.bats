@@ -1,0 +1,52 @@
+# What the last message says: which key, as its user wrote it, who has it, since when, and what can be done.
+load helper
+
+setup_file() { start_server; }
+teardown_file() { stop_servers; }
+
+other=0123456789abcdef0123456789abcdef
+# A holder as messages name it: "ann@host pid 12 (LABEL) since 14:05:12".
+holder() { echo "[^ ]*@$(uname -n) pid [0-9]+ \\(the nightly one\\) since [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"; }
+
+# says PATTERN STATUS COMMAND...: one line, "rlock: " and all of this.
+says() {
+  local pattern=$1
+  shift
+  expect "$@"
+  [[ $output =~ ^rlock:\ $pattern$ ]] || {
+    echo "not so: $output" >&2
+    return 1
+  }
+}
+
+@test "busy: the key without its prefix, the holder, its label and since when, and --wait" {
+  export RLOCK_PREFIX=app:
+  rlock acquire --label 'the nightly one' "$key"
+  says "busy: $key is held by $(holder); --wait D waits for it" 75 rlock run -n "$key" -- true
+  says "busy: $key is held by $(holder); waited for 250ms \\(--wait\\)" 75 rlock acquire -w 250ms "$key"
+}
+
+@test "lost: renew and release say who has it now, or that nobody has" {
+  rlock acquire --label 'the nightly one' "$key"
+  says "lost: $key is held by somebody else: $(holder)" 79 rlock renew "$key" $other
+  says "lost: $key is held by somebody else: $(holder)" 79 rlock release "$key" $other
+  says "released $key, held by $(holder)" 0 rlock release --force "$key"
+  says "lost: $key is not held by anybody: .*" 79 rlock renew "$key" $other
+  redis set "rlock:$key" theirs px 60000
+  says "lost: $key is held by somebody else" 79 rlock release "$key" $other
+}
+
+@test "no server: the key, which server, why, and for how long it was tried" {
+  export RLOCK_SERVER=unix:///nonexistent
+  local why="$key: cannot connect to unix:///nonexistent: [^;]*"
+  says "$why; tried once \\(--nonblock\\)" 69 rlock run -n "$key" -- true
+  says "$why; tried for 1s \\(--wait\\)" 69 rlock acquire -w 1s "$key"
+  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock run --connect-timeout 1s "$key" -- true
+  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock renew --connect-timeout 1s "$key" $other
+  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock release --connect-timeout 1s "$key" $other
+}
+
+@test "refused: the key, which server, why, and where the rights are written down" {
+  redis acl setuser nobody on nopass -@all
+  RLOCK_SERVER=unix://nobody:@$sock says "$key: unix://nobody:@[^ ]*: .*; see SECURITY in rlock\\(1\\)" 77 rlock run "$key" -- true
+}
