@@ -23,7 +23,7 @@ def width(line):
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 print(max(width(line.rstrip("\n")) for line in open(sys.argv[1], encoding="utf-8")))' "$1"
 }
-# begins COLUMN TEXT: each line of $output but the first has TEXT (a pattern) at the column where the heading has COLUMN.
+# cell KEY HEADING: what the table in $output has of that lock under that heading.
 cell() {
   local heading=${output%%$'\n'*} before line
   line=$(grep "^$1 " <<<"$output")

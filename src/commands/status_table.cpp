@@ -13,7 +13,7 @@ using lock::Inspection;
 
 namespace {
 
-const std::string nothing = "-";
+constexpr const char* nothing = "-";
 
 std::string count(std::size_t n) { return std::to_string(n); }
 
