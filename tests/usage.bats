@@ -297,6 +297,15 @@ verbs=(run acquire renew release status)
   wrong 'did you mean run?' rnu "$key" true
   wrong 'did you mean run?' RUN "$key" true
   wrong 'did you mean --version?' --versoin
+  wrong "'---' is not an option of rlock run; see rlock run --help" run --- "$key" true
+  wrong "'- ' is not an option of rlock run; see rlock run --help" run '- ' "$key" true
+  # What flock, consul and others call it.
+  wrong 'did you mean --wait?' run --timeout 5 "$key" true
+  wrong 'did you mean --nonblock?' run --nb "$key" true
+  wrong 'did you mean release?' unlock "$key"
+  wrong 'did you mean status?' ls
+  wrong "'-T' is not an option of rlock run; did you mean --ttl?" run -T 5s "$key" true
+  wrong "'-N' is not an option of rlock acquire; did you mean --nonblock?" acquire "$key" -N
   wrong 'did you mean --json?' acquire --jsno "$key"
   wrong 'did you mean --connect-timeout?' acquire --connect 1s "$key"
   wrong "'--ttl' stands before the verb; write it after; it is an option of run, acquire and renew" --ttl 5s run "$key" true
@@ -360,6 +369,8 @@ noted() {
   wrong '--ttl is given twice' run -t 5s --ttl 6s "$key" -- true
   wrong '--wait is given twice' run -w 1s --wait 1s "$key" -- true
   wrong '--prefix' run --prefix= "$key" true
+  wrong '--config: the name of the file is empty' run --config '' "$key" true
+  wrong '--password-file: the name of the file is empty' run --password-file '' "$key" true
 }
 
 @test "KEY of renew and release comes from RLOCK_KEY where it is missing" {

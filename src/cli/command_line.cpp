@@ -42,8 +42,8 @@ const OptionRow* find_written(std::string_view name) {
 
 std::string see_help(std::string_view whose) { return "; see " + std::string(whose) + " --help"; }
 
-// What `-ttl 5s` and `-t=5s` were meant to be, which CLI11 reads as `-t tl` and as `-t =5s`. letter: of the option
-// whose value is bad; nullptr: any.
+// What `-ttl 5s` and `-t=5s` were meant to be, which CLI11 reads as `-t tl` and as `-t =5s`. row: the option whose
+// value is bad; nullptr: any.
 std::optional<std::string> misread(std::span<const std::string> arguments, const OptionRow* row, unsigned verbs) {
   for (const std::string_view argument : arguments) {
     if (!is_option(argument) || argument.starts_with("--") || argument.size() < 3) continue;
@@ -75,8 +75,13 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
                                : message + "; it is " + of;
   }
   std::vector<std::string_view> names{"help", "version"};
+  const auto bare = std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
+  const auto other_case = bare.size() == 1 ? static_cast<char>(bare[0] ^ 0x20) : '-';
   for (const auto& row : option_table()) {
-    if ((row.verbs & verbs) != 0) names.push_back(row.name);
+    if ((row.verbs & verbs) == 0) continue;
+    const bool is_meant = has_word(row.also, bare) || (row.letter != '\0' && row.letter == other_case);
+    if (is_meant) return message + "; did you mean --" + std::string(row.name) + "?";
+    names.push_back(row.name);
   }
   const auto near = name.starts_with("--") ? nearest(std::string_view(name).substr(2), names) : std::string_view();
   return message + (near.empty() ? see_help(whose) : "; did you mean --" + std::string(near) + "?");

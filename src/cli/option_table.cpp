@@ -43,9 +43,11 @@ const OptionRow* find_option(std::string_view long_name) {
   return row == options.end() ? nullptr : row;
 }
 
-bool excludes(const OptionRow& row, std::string_view other) {
-  return (" " + std::string(row.excludes) + " ").contains(" " + std::string(other) + " ");
+bool has_word(std::string_view list, std::string_view word) {
+  return !word.empty() && (" " + std::string(list) + " ").contains(" " + std::string(word) + " ");
 }
+
+bool excludes(const OptionRow& row, std::string_view other) { return has_word(row.excludes, other); }
 
 std::string_view group_title(Group group) {
   switch (group) {

@@ -37,6 +37,7 @@ struct VerbRow {
   int (*handler)(const commands::Options&);
   std::string_view exits;           ///< statuses of base::exit_table that its users meet, with spaces between them
   std::array<Example, 6> examples;  ///< an empty command: none
+  std::string_view also{};          ///< what other tools call it, with spaces between them: only to suggest the name
 };
 
 enum class Kind { flag, text, duration, number, choice, file };
@@ -69,6 +70,7 @@ struct OptionRow {
   Sources sources = Sources::all;  ///< command_line: no file can set it
   std::string_view excludes{};     ///< mutual; names with spaces between them
   std::string_view needs{};        ///< for `acquire`: the option without which it would do nothing
+  std::string_view also{};         ///< what other tools call it, with spaces between them: only to suggest the name
   bool may_be_empty = false;       ///< a variable without text sets it too
   bool repeatable = false;         ///< each value comes behind those before it
   long min = 0;                    ///< durations in ms, numbers
@@ -85,6 +87,9 @@ const VerbRow* find_verb(std::string_view name);
 const OptionRow* find_option(std::string_view long_name);
 
 std::string_view group_title(Group group);
+
+/// Whether word stands in a list with spaces between its words.
+bool has_word(std::string_view list, std::string_view word);
 
 /// Whether one of the two excludes the other.
 bool excludes(const OptionRow& row, std::string_view other);

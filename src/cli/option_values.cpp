@@ -82,6 +82,7 @@ std::vector<std::string_view> choices(const OptionRow& row) {
 }
 
 Complaint set_value(const OptionRow& row, Options& to, std::string_view text) {
+  if (row.kind == Kind::file && text.empty()) return "the name of the file is empty; name it, or leave the option out";
   if (row.kind == Kind::flag) {
     const auto flag = parse_flag(text);
     if (!flag) return in_quotes(text) + " is not true or false";

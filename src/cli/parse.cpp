@@ -53,7 +53,10 @@ void hide_credentials(char* argument) {
 std::unexpected<base::Error> unknown_verb(const std::string& word) {
   std::vector<std::string_view> names{"help"};
   for (const auto& verb : verb_table()) names.push_back(verb.name);
-  const auto near = nearest(word, names);
+  auto near = nearest(word, names);
+  for (const auto& verb : verb_table()) {
+    if (has_word(verb.also, word)) near = verb.name;
+  }
   const auto message = in_quotes(word) + " is not a verb of rlock";
   if (!near.empty()) return fail(ErrorCode::usage, message + "; did you mean " + std::string(near) + "?");
   return fail(ErrorCode::usage, message + "; write rlock run KEY -- COMMAND, or see rlock --help");

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <vector>
 
@@ -70,8 +71,8 @@ Result<void> Settings::read_environment(const VerbRow& verb) {
 
 void note_strange_variables() {
   constexpr std::string_view own = "RLOCK_";
-  std::vector<std::string_view> known{"RLOCK_KEY",    "RLOCK_TOKEN",  "RLOCK_FENCE", "RLOCK_KEYS",
-                                      "RLOCK_TOKENS", "RLOCK_FENCES", "RLOCK_NESTED"};
+  constexpr std::array<std::string_view, 7> set_by_us{"RLOCK_KEY",    "RLOCK_TOKEN",  "RLOCK_FENCE", "RLOCK_KEYS",
+                                                      "RLOCK_TOKENS", "RLOCK_FENCES", "RLOCK_NESTED"};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     if (!text.starts_with(own)) continue;
@@ -79,13 +80,14 @@ void note_strange_variables() {
     auto option = std::string(name.substr(own.size()));
     std::ranges::transform(option, option.begin(), [](char c) { return c == '_' ? '-' : static_cast<char>(c | 0x20); });
     const auto* row = find_option(option);
-    if (std::ranges::find(known, name) != known.end() || (row != nullptr && !row->environment.empty())) continue;
+    if (std::ranges::find(set_by_us, name) != set_by_us.end() || (row != nullptr && !row->environment.empty()))
+      continue;
     const auto what = std::string(name) + " in the environment sets nothing; ";
     if (row != nullptr) {
       base::log_note(what + "write --" + option);
       continue;
     }
-    auto all = known;
+    std::vector<std::string_view> all(set_by_us.begin(), set_by_us.end());
     for (const auto& each : option_table()) {
       if (!each.environment.empty()) all.push_back(each.environment);
     }

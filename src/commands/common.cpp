@@ -42,7 +42,8 @@ Result<std::string> read_token(const Options& options) {
   std::string token = options.token;
   if (token == "-") {
     auto line = base::read_line(STDIN_FILENO, max_token);
-    if (!line) return fail(ErrorCode::usage, "TOKEN: cannot read it from standard input");
+    if (!line)
+      return fail(ErrorCode::usage, "TOKEN: cannot read it from standard input; it is one line of at most 512 bytes");
     token = std::move(*line);
   } else if (token.empty()) {
     if (const char* from_environment = std::getenv("RLOCK_TOKEN")) token = from_environment;
@@ -51,7 +52,7 @@ Result<std::string> read_token(const Options& options) {
     return fail(ErrorCode::usage, "TOKEN is missing; give it, or - to read it from standard input, or set RLOCK_TOKEN");
   }
   if (token.size() > max_token || base::has_control(token)) {
-    return fail(ErrorCode::usage, "TOKEN is not one that a lock can have");
+    return fail(ErrorCode::usage, "TOKEN is not one that a lock can have; give what acquire printed");
   }
   return token;
 }

@@ -38,6 +38,7 @@ inline constexpr OptionRow server[]{
          "Several URLs, with commas between them or an option each, are independent servers of which a majority holds "
          "the lock (Redlock). SERVERS has all forms.",
      .environment = "RLOCK_SERVER",
+     .also = "url host redis address",
      .repeatable = true,
      .source = &commands::Options::servers_source},
     {.name = "prefix",
