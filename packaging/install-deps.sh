@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what rlock needs to be built (build), packed (package), tested (test), measured (bench), tested at length (soak)
-# or linted (lint).
+# Installs what rlock needs to be built (build), packed (package), built for release (release), tested (test), measured
+# (bench), tested at length (soak) or linted (lint).
 #
-#   packaging/install-deps.sh build|package|test|bench|soak|lint
+#   packaging/install-deps.sh build|package|release|test|bench|soak|lint
 #
 # On Debian and Ubuntu: with apt, as root or through sudo, only what is missing; touches nothing where nothing is.
 # Elsewhere: names what is missing and exits 1.
@@ -33,6 +33,7 @@ done
 package=(dpkg-dev lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev debootstrap)
+release=(make perl python3-pip debian-archive-keyring dpkg-dev)
 lint=(clang-tidy-19 clang-format-19 shellcheck flake8)
 # What starts when a package of these lists is installed.
 declare -A service_of=([redis-server]=redis-server [etcd-server]=etcd [nutcracker]=nutcracker)
@@ -143,55 +144,10 @@ install_packages() {
     done
 }
 
-# The address and the keyring of the machine's own Debian entry, in either format of sources, as two lines.
-# An entry that names no keyring gets Debian's own, which is narrower than all keys that apt trusts.
-debian_entry() {
-    local uri entry keyring
-    entry=$(apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' \
-        'Identifier: Packages' 'Component: main' 'Origin: Debian' 'Label: Debian' | sed '/^cdrom:/d')
-    read -r uri entry <<<"$entry"
-    [[ -n $uri && -n $entry ]] || return 1
-    local file=${entry%:*} line=${entry##*:}
-    if [[ $file == *.sources ]]; then
-        keyring=$(sed -nE 's/^Signed-By:[[:space:]]*(\/[^[:space:]]+).*/\1/Ip' "$file")
-    else
-        keyring=$(sed -nE "${line}s/^[^#]*\[.*signed-by=(\/[^],[:space:]]+).*/\1/p" "$file")
-    fi
-    read -r keyring _ <<<"$keyring"
-    printf '%s\n%s\n' "$uri" "${keyring:-/usr/share/keyrings/debian-archive-keyring.gpg}"
-}
-
-# Downloads with an apt configuration of its own, so that the machine's sources and lists stay as they are. apt checks
-# the Release file against the keyring and the files against that; whatever does not match ends this script.
 # Static libraries only: a binary that is built with them runs on machines that lack them.
 build_hiredis() {
-    local entry
-    mapfile -t entry < <(debian_entry)
-    ((${#entry[@]} == 2)) ||
-        die "hiredis >= $hiredis_minimum is not in this release, and apt has no Debian entry to get its source from"
-
-    mkdir -p "$work"/{apt,lists/partial,cache/archives/partial,download}
-    cat >"$work/apt/source.sources" <<-END
-		Types: deb-src
-		URIs: ${entry[0]}
-		Suites: $hiredis_suite
-		Components: main
-		Signed-By: ${entry[1]}
-	END
-    local private=(
-        -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt"
-        -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache"
-        -o APT::Get::AllowUnauthenticated=false -o Acquire::AllowInsecureRepositories=false
-        -o Acquire::Languages=none -o APT::Update::Error-Mode=any
-    )
-    # apt downloads as the user _apt, who must be able to get here and write here.
-    chmod 755 "$work"
-    ! id -u _apt >/dev/null 2>&1 || chown _apt "$work/download" "$work/lists/partial" "$work/cache/archives/partial"
-
-    quietly apt-get "${private[@]}" update
-    cd "$work/download"
-    quietly apt-get "${private[@]}" source --download-only hiredis
-    quietly dpkg-source --extract ./hiredis_*.dsc "$work/hiredis"
+    open_sources "$work" "$hiredis_suite"
+    extract_source hiredis/"$hiredis_suite" "$work/hiredis"
     cd "$work/hiredis"
     # Debian's own hardening flags, as its package is built with.
     eval "$(dpkg-buildflags --export=sh)"
@@ -206,6 +162,9 @@ build_hiredis() {
     hiredis_there || die "hiredis is in /usr/local now, but pkg-config does not find it"
 }
 
+# shellcheck source=packaging/sources.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/sources.sh"
+
 purpose=${1-}
 case $purpose in
     build) packages=("${build[@]}") ;;
@@ -214,8 +173,9 @@ case $purpose in
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
     soak) packages=("${build[@]}" "${test[@]}" "${package[@]}" "${soak[@]}") ;;
     lint) packages=("${build[@]}" "${lint[@]}") ;;
+    release) packages=("${build[@]}" "${package[@]}" "${release[@]}") ;;
     *)
-        echo 'usage: install-deps.sh build|package|test|bench|soak|lint' >&2
+        echo 'usage: install-deps.sh build|package|release|test|bench|soak|lint' >&2
         exit 64
         ;;
 esac
