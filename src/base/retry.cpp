@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "base/random_seed.hpp"
+
 namespace rlock::base {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::chrono::seconds min_connection_life{1};
 }  // namespace
 
 Duration Backoff::next() {
-  static std::minstd_rand random{std::random_device{}()};
+  static std::minstd_rand random{random_seed()};
   const auto whole = next_.count();
   next_ = std::clamp(2 * next_, Duration(20), max_);
   return Duration(std::uniform_int_distribution(whole - whole / 2, whole)(random));

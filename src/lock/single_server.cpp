@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "base/random_seed.hpp"
 #include "lock/heartbeat.hpp"
 
 namespace rlock::lock {
@@ -39,7 +40,7 @@ constexpr Duration look_ahead_every = 1s;
 constexpr int max_hung_up = 2;
 
 Duration jittered(Duration base, Duration jitter) {
-  static std::minstd_rand random{std::random_device{}()};
+  static std::minstd_rand random{base::random_seed()};
   return base + Duration(std::uniform_int_distribution<Duration::rep>(0, jitter.count())(random));
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -177,12 +178,15 @@ bool is_alive(const Process& process) {
 
 bool send_signal(const Process& process, int number) {
   const base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!fd) return false;
+  if (!fd && errno == ESRCH) return false;
   // The pidfd refers to the process that has the pid now; the start time, read after that, proves that it is the right
   // one.
   const auto now = read_process(process.pid);
   if (!now || !(*now == process)) return false;
-  return ::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0) == 0;
+  if (fd && ::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0) == 0) return true;
+  // A kernel without pidfds, or one that denies them. Another process could get this signal only if this one ended just
+  // now and all other pids were given out before the next line.
+  return ::kill(process.pid, number) == 0;
 }
 
 Looked look_below(std::span<const Process> roots, pid_t except, Instant until, const Found& found) {

@@ -1,5 +1,6 @@
 #include "process/guard.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -83,7 +84,7 @@ class Watch {
     timer_.set(until);
     std::array<pollfd, 2> fds{pollfd{rlock_fd_, POLLIN, 0}, pollfd{timer_.fd(), POLLIN, 0}};
     base::poll_until(fds, until, nullptr);
-    return (fds[0].revents & POLLIN) != 0;
+    return fds[0].revents != 0;
   }
 
   // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
@@ -139,12 +140,18 @@ void be_prompt() {
 
 base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> kept,
                                     const std::function<void(int rlock_fd)>& watch) {
-  const pid_t rlock = ::getpid();
-  const base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, rlock, 0)));
-  if (!rlock_fd) return base::fail_errno(base::ErrorCode::internal, "pidfd_open");
+  base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  base::Fd alive;
+  if (!rlock_fd) {
+    // Before Linux 5.3, or denied: a pipe whose other end only this process has.
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno(base::ErrorCode::internal, "pipe2");
+    rlock_fd.reset(ends[0]);
+    alive.reset(ends[1]);
+  }
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
-  if (pid > 0) return Guard(pid);
+  if (pid > 0) return Guard(pid, std::move(alive));
 
   kept.push_back(rlock_fd.get());
   become_background(name, title, kept);

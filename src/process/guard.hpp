@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/fd.hpp"
 #include "base/permit.hpp"
 
 namespace rlock::process {
@@ -39,14 +40,16 @@ class Guard {
   /// which is atomic, copies of `orders`, and memory, whose allocator fork keeps in order. `orphaned` has to keep to
   /// this too.
   static base::Result<Guard> start(base::Permit& permit, pid_t command, const Orders& orders);
-  /// What every guard begins with: forks a process of the background (see become_background), which gets a pidfd of
-  /// this one, runs `watch`, and ends.
+  /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
+  /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs
+  /// `watch`, and ends.
   static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> kept,
                                       const std::function<void(int rlock_fd)>& watch);
 
-  Guard(Guard&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
+  Guard(Guard&& other) noexcept : pid_(std::exchange(other.pid_, 0)), alive_(std::move(other.alive_)) {}
   Guard& operator=(Guard&& other) noexcept {
     pid_ = std::exchange(other.pid_, 0);
+    alive_ = std::move(other.alive_);
     return *this;
   }
 
@@ -57,8 +60,9 @@ class Guard {
   void forget() { pid_ = 0; }
 
  private:
-  explicit Guard(pid_t pid) : pid_(pid) {}
+  Guard(pid_t pid, base::Fd alive) : pid_(pid), alive_(std::move(alive)) {}
   pid_t pid_;
+  base::Fd alive_;  ///< the pipe's other end
 };
 
 }  // namespace rlock::process
