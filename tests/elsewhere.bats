@@ -39,6 +39,16 @@ rlock_guards() { pgrep -P "$1" -x rlock-guard || pgrep -P "$(pgrep -P "$1" -x rl
   lose_and_kill EPERM pidfd_open,pidfd_send_signal,pidfd_getfd,close_range
 }
 
+@test "where close_range is denied the guard has none of the caller's descriptors either" {
+  (exec 9>open && exec python3 "$BATS_TEST_DIRNAME/faults/denied.py" EPERM close_range "$RLOCK" run "$key" -- sleep 30) 3>&- &
+  until_true 10 guard_of $!
+  until_true 10 has_closed "$(guard_of $!)" 9
+  [ -e "/proc/$!/fd/9" ]
+  kill -TERM $!
+  ended 143 $!
+}
+has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
+
 @test "a filter that denies signals to pidfds, timers and realtime priority: the same" {
   lose_and_kill EPERM pidfd_send_signal,timer_create,timerfd_create,sched_setscheduler,sched_setattr
 }
