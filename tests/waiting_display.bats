@@ -15,17 +15,17 @@ on_terminal() {
 }
 
 @test "from the first second on: how long, the key, its place, who has it, since when, and the label; then it is gone" {
-  background rlock run --label 'https://ci/job/7 日本' "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  background rlock run --label $'https://ci/7 日本\e[31m' "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
   until_true 10 is_held
   background rlock run "$key" -- true
   until_true 10 waiting 1
   on_terminal <<-'END'
 	import re
-	with Terminal("rlock", "run", key, "--", "echo", "the command") as terminal:
+	with Terminal("rlock", "run", key, "--", "echo", "the command", columns=130) as terminal:
 	    began = time.monotonic()
 	    line, = terminal.until(lambda lines: lines)
 	    assert time.monotonic() - began > 0.9, "too soon"
-	    pattern = r"rlock: waiting 1s for %s, 1 ahead; held by \w+@\S+ since \d\d:\d\d:\d\d \(\d+s\): https://ci/job/7 日 *本" % key
+	    pattern = r"rlock: waiting 1s for %s, 1 ahead; held by \w+@\S+ since \d\d:\d\d:\d\d \(\d+s\): https://ci/7 日 *本 *\\x1b\[31m" % key
 	    assert re.fullmatch(pattern, line), line
 	    # In its place, and the cursor with it.
 	    line, = terminal.until_shown("waiting 2s")

@@ -74,7 +74,7 @@ std::string Waiting::line(Instant now, std::size_t columns) const {
   }
   if (!busy_) return text;
   if (busy_->rank >= 0) text += busy_->rank == 0 ? ", next" : ", " + std::to_string(busy_->rank) + " ahead";
-  return text + "; " + held(now);
+  return text + (busy_->kept_for ? ", " : "; ") + held(now);
 }
 
 // As held_text() says it, in the order of what may be cut off.
