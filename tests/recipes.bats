@@ -491,3 +491,12 @@ anchors() { echo " $(sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9
   local name
   while read -r name; do grep -q "^${name}[ {]" metrics; done <named
 }
+
+@test "the recording in the README is a picture of less than 150 kB that shows who waits, and a lost lock" {
+  local picture=$BATS_TEST_DIRNAME/../docs/rlock.svg
+  [ "$(stat -c %s "$picture")" -lt 150000 ]
+  python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
+  grep -qF '](docs/rlock.svg)' "$BATS_TEST_DIRNAME/../README.md"
+  local text
+  for text in 'rlock: waiting' 'rlock status --watch' 'rlock: lost deploy' '>79<'; do grep -qF "$text" "$picture"; done
+}

@@ -34,8 +34,6 @@ class Pane:
         self.host, self.place, self.rows, self.columns = host, place, rows, columns
         self.screen = pyte.Screen(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
-        with open(f'{folder}/bashrc', 'w') as file:
-            file.write("PS1='\\[\\e[32m\\]\\h\\[\\e[0m\\]$ '; bind 'set enable-bracketed-paste off'\n")
         self.shell = pexpect.spawn(
             'unshare', ['--uts', 'sh', '-c', 'hostname "$1" && exec bash --noprofile --rcfile bashrc -i', 'sh', host],
             dimensions=(rows, columns), env=environment, cwd=folder, timeout=10)
@@ -210,13 +208,15 @@ def main():
         try:
             while not os.path.exists(socket):
                 time.sleep(0.05)
+            with open(f'{folder}/bashrc', 'w') as file:
+                file.write("PS1='\\[\\e[32m\\]\\h\\[\\e[0m\\]$ '; bind 'set enable-bracketed-paste off'\n")
             with open(f'{folder}/deploy.sh', 'w') as file:
-                file.write('#!/bin/sh\nfor step in build test upload restart check; do echo "$step"; sleep 2.2; done\n')
+                file.write('#!/bin/sh\nfor step in build test upload check; do echo "$step"; sleep 2.6; done\n')
             os.chmod(f'{folder}/deploy.sh', 0o755)
             environment = {'PATH': f'{os.path.dirname(os.path.abspath(arguments.rlock))}:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8',
                            'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': f'unix://{socket}', 'USER': 'ann'}
-            panes = [Pane('web1', (12, 12), 9, 48, environment, folder), Pane('web2', (387, 12), 9, 76, environment, folder),
-                     Pane('web3', (12, 212), 8, 128, environment, folder)]
+            panes = [Pane('web1', (12, 12), 6, 90, environment, folder), Pane('web2', (12, 160), 9, 90, environment, folder),
+                     Pane('web3', (12, 359), 7, 90, environment, folder)]
             # Something else to be seen.
             for command in ('run nightly-backup sleep 1', "acquire --slots 4 --label encoder-4 -t 10m encode"):
                 subprocess.run([arguments.rlock] + command.split(), env=environment, check=True, stdout=subprocess.DEVNULL)
