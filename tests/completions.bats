@@ -215,7 +215,7 @@ END
   in_fish <<END
 rlock re => release, renew
 rlock help  => acquire, help, release, renew, run, status
-rlock run --tt => --ttl
+rlock run --ttl => --ttl
 rlock acquire --exp => --export
 rlock renew --wai => 
 rlock run --on-lost  => kill, warn

@@ -29,7 +29,7 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
     [ "$(wc -l <page)" -ge 80 ]
     [ "$(wc -L <page)" -le 80 ]
     if command -v groff >/dev/null; then
-      [ "$(groff -ww -man -Tutf8 -z "$root/man/$name" 2>&1)" = '' ]
+      [ "$(groff -ww -mandoc -Tutf8 -z "$root/man/$name" 2>&1)" = '' ]
     fi
     if command -v lexgrog >/dev/null; then
       [[ $(lexgrog "$root/man/$name") == *"\"${name%.?} - "* ]]
