@@ -269,7 +269,7 @@ out_of_reach() {
       [ "$lock" = "$key" ] || side="::$name:$lock"
       until_true 10 test_waits "rlock:q$side"
       as "$name" rlock status --json >list
-      [ "$(jq -r '[.locks[].key] | sort | last' list)" = "$lock" ]
+      jq -e --arg lock "$lock" '[.locks[] | select(.held).key] == [$lock]' list
       as "$name" rlock release "$lock" "$token"
       wait "$!"
       [ -e "$name-ran" ]

@@ -55,10 +55,10 @@ struct Scene {
 std::vector<std::string> Scene::lines(const View& view, const std::string& server, base::ScreenSize size) const {
   const auto layout = Layout::of(STDOUT_FILENO);
   Table head;
-  head.add({{view.key().empty() ? "rlock status" : "rlock status " + view.key(), Style::strong},
-            {time},
-            {counts(sights)},
-            {server, Style::faint}});
+  Row row{{view.key().empty() ? "rlock status" : "rlock status " + view.key(), Style::strong}, {time}};
+  if (!view.is_of_one()) row.push_back({counts(sights)});
+  row.push_back({server, Style::faint});
+  head.add(std::move(row));
   auto lines = head.lines(layout);
   if (trouble.empty()) {
     lines.emplace_back();
