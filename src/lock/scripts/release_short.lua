@@ -53,8 +53,9 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
     write_lock(first, CLAIM_MS)
     redis.call('ZREM', queue, first)
     redis.call('HSET', info, first, pack(wake, now(), fence, who, 'x'))
-    if type(publish(channel_of(first), wake, 'g')) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
+    -- The server sends first what was published last, and the next holder is not to wait for it.
     if heads[WATCHERS + 1] then tell_watcher(heads[WATCHERS + 1], WATCHERS - 1) end
+    if type(publish(channel_of(first), wake, 'g')) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
     return {1, ''}
   end
 end
