@@ -8,20 +8,24 @@ namespace rlock::base {
 
 Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time) {
   auto wake = RLOCK_TRY(Event::open());
-  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return fail_errno(ErrorCode::internal, "mmap");
-  auto* shared = new (memory) Shared{until.time_since_epoch().count(), Loss::none, false};
-  return Permit(shared, std::move(wake), grace, kill_time);
+  return Permit(new Shared{until.time_since_epoch().count(), Loss::none, false}, std::move(wake), grace, kill_time);
 }
 
-Permit::Permit(Permit&& other) noexcept
-    : shared_(std::exchange(other.shared_, nullptr)),
-      wake_(std::move(other.wake_)),
-      grace_(other.grace_),
-      kill_time_(other.kill_time_) {}
+Result<void> Permit::share() {
+  if (shared_.get_deleter().is_mapped) return {};
+  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return fail_errno(ErrorCode::internal, "mmap");
+  auto* shared = new (memory) Shared{shared_->until.load(), shared_->loss.load(), shared_->over.load()};
+  shared_ = {shared, Free{true}};
+  return {};
+}
 
-Permit::~Permit() {
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+void Permit::Free::operator()(Shared* shared) const {
+  if (is_mapped) {
+    ::munmap(shared, sizeof(Shared));
+  } else {
+    delete shared;
+  }
 }
 
 Instant Permit::until() const { return Instant(Instant::duration(shared_->until.load())); }

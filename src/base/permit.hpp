@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -9,8 +10,8 @@
 namespace rlock::base {
 
 /// The right of the command to run, for as long as the lease is sure to last. The renewal thread extends or revokes it;
-/// the supervisor and the guard process, which know nothing of locks, enforce it. It lives in memory shared with the
-/// guard, so that the guard sees each new end without being woken, and nothing has to be sent when rlock dies.
+/// the supervisor and the guard process, which know nothing of locks, enforce it. With a guard it lives in memory
+/// shared with it, so that the guard sees each new end without being woken, and nothing has to be sent when rlock dies.
 ///
 ///     now ............ stop_at ......... kill_at ......... until
 ///          run          |  TERM, grace   |  KILL, reap      |  the server may grant the lock to another
@@ -27,9 +28,9 @@ class Permit {
 
   /// grace: between TERM and KILL. kill_time: what killing and reaping may take.
   static Result<Permit> open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time);
-  Permit(Permit&& other) noexcept;
-  Permit& operator=(Permit&&) = delete;
-  ~Permit();
+  /// Lets processes that are forked from now on see and change it too. Before any thread uses it; once is enough. Not
+  /// done at the start, since a short job has no guard and the memory costs it 2 % of its time.
+  Result<void> share();
 
   Instant until() const;
   Instant stop_at() const { return until() - grace_ - kill_time_; }
@@ -63,11 +64,15 @@ class Permit {
     static_assert(decltype(until)::is_always_lock_free && decltype(loss)::is_always_lock_free &&
                   decltype(over)::is_always_lock_free);
   };
+  struct Free {
+    bool is_mapped;
+    void operator()(Shared* shared) const;
+  };
   Permit(Shared* shared, Event wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
-      : shared_(shared), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
+      : shared_(shared, Free{false}), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
   void raise(Loss loss);
 
-  Shared* shared_;
+  std::unique_ptr<Shared, Free> shared_;
   Event wake_;
   std::chrono::nanoseconds grace_;
   std::chrono::nanoseconds kill_time_;

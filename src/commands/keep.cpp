@@ -48,6 +48,7 @@ class Keeping {
   Result<void> begin() {
     permit_ = std::make_unique<base::Permit>(
         RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.grace, terms_.kill_time)));
+    RLOCK_TRY(permit_->share());
     keeper_.emplace(*permit_, charge_);
     RLOCK_TRY(keeper_->begin());
     backend_ = open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout,

@@ -161,6 +161,7 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
 }
 
 base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orders& orders) {
+  RLOCK_TRY(permit.share());
   const pid_t rlock = ::getpid();
   return fork_off(orders.name, orders.title, {}, [&, rlock](int rlock_fd) {
     // The command may have ended, and its pid may belong to another process by now.

@@ -16,6 +16,9 @@
 // or a provider, would bring its own libc.
 extern "C" void* rlock_no_module(const char*, int) { return nullptr; }
 
+// Where the program lies is of use to dlopen alone; a static glibc asks for it at each start. -1: not known.
+extern "C" const char* rlock_no_origin() { return reinterpret_cast<const char*>(-1); }
+
 // In a static binary (CMakeLists.txt) OpenSSL asks the processor what it can do when TLS is used, not when the program
 // starts: each question is a trap in a virtual machine. Had it not asked, it would only be slower.
 #ifdef RLOCK_LATE_CPUID
