@@ -250,8 +250,8 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "status shows each key" {
-  expect 0 rlock run --with "$b" "$a" -- sh -c 'rlock status "$a" && rlock status "$b"'
-  [ "$(grep -c ' held ' <<<"$output")" = 2 ]
+  expect 0 rlock run --with "$b" "$a" -- sh -c 'rlock status --json "$a" && rlock status --json "$b"'
+  [ "$(grep -c '"held":true' <<<"$output")" = 2 ]
 }
 
 @test "--hold keeps all keys, --once asks for KEY alone, and status tells the last run of each" {
