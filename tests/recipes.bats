@@ -398,7 +398,8 @@ fenced_transactions() {
   cat >hosts <<-'END'
 	set -e
 	on() {
-	  unshare --uts sh -c 'hostname "$1" && exec env -i PATH="$2:/usr/bin:/bin" HOME=/nonexistent sh -c "$3"' \
+	  unshare --uts sh -c 'hostname "$1" && exec env -i ASAN_OPTIONS="$ASAN_OPTIONS" PATH="$2:/usr/bin:/bin" \
+	    HOME=/nonexistent sh -c "$3"' \
 	    sh "$1" "$(dirname "$RLOCK")" "$(cat)"
 	}
 	ip link set lo up
