@@ -250,7 +250,7 @@ Result<void> read_machine_file(Settings& settings, const VerbRow& verb) {
 
 Result<void> read_configuration(Settings& settings, const VerbRow& verb, const std::string& text,
                                 const std::string& path) {
-  RLOCK_TRY(apply(settings, verb, text, path));
+  (void)RLOCK_TRY(apply(settings, verb, text, path));
   return {};
 }
 
