@@ -3,9 +3,9 @@
 #
 #   packaging/debian.sh [--binary FILE] [--output DIR]
 #
-# Packs build/release/rlock, which it builds first, or the given binary. The package lands in build/, or in DIR. The same
-# source and binary give the same bytes: times are SOURCE_DATE_EPOCH, or else that of the commit. DEBFULLNAME and DEBEMAIL
-# are the maintainer, as for all of Debian's tools.
+# Packs the release build of packaging/release.sh, which it makes first, or the given binary, such as build/release/rlock. The
+# package lands in build/, or in DIR. The same source and binary give the same bytes: times are SOURCE_DATE_EPOCH, or else that
+# of the commit. DEBFULLNAME and DEBEMAIL are the maintainer, as for all of Debian's tools.
 set -euo pipefail
 
 die() {
@@ -41,8 +41,8 @@ trap 'exit 1' HUP INT TERM
 root=$work/debian/rlock documents=$work/debian/rlock/usr/share/doc/rlock
 
 if [[ -z $binary ]]; then
-    { cmake --preset release && cmake --build --preset release --target rlock; } >&2
-    binary=$PWD/build/release/rlock
+    bash packaging/release.sh --binary-only --out "$work" x86_64 >&2
+    binary=$work/rlock-$version-x86_64-linux/rlock
 fi
 case $(readelf --file-header "$binary" | sed -n 's/^ *Machine: *//p') in
     *X86-64) architecture=amd64 ;;
