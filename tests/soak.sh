@@ -95,7 +95,7 @@ beside_redisson() {
 }
 step 'services with Redisson' beside_redisson
 deb=$(mktemp -d)
-package() { bash packaging/debian.sh --binary "$RLOCK" --output "$deb" && lintian --fail-on error,warning "$deb"/*.deb; }
+package() { bash packaging/debian.sh --output "$deb" && lintian --fail-on error,warning "$deb"/*.deb; }
 step 'a package without complaints' package
 # For root alone, as debootstrap is.
 for suite in $( ((EUID > 0)) || echo bookworm trixie); do
