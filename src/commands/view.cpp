@@ -48,11 +48,11 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
     std::ranges::transform(keys, keys.begin(), base::printable);
     return keys;
   }
-  auto sights = RLOCK_TRY(look(backend, wait));
-  return keys_of(std::move(sights));
+  const auto sights = RLOCK_TRY(look(backend, wait));
+  return keys_of(sights);
 }
 
-std::vector<std::string> View::keys_of(std::vector<ListedLock> sights) const {
+std::vector<std::string> View::keys_of(std::span<const ListedLock> sights) const {
   std::vector<std::string> keys;
   for (auto& sight : sights) {
     if (!is_nothing(sight.lock)) keys.push_back(base::printable(sight.key));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ class View {
   base::Result<std::vector<std::string>> keys(lock::Backend& backend, base::Wait wait);
 
   /// Those of a look that are not free and forgotten, made harmless.
-  std::vector<std::string> keys_of(std::vector<ListedLock> sights) const;
+  std::vector<std::string> keys_of(std::span<const ListedLock> sights) const;
 
   /// After a look: whether it is of one KEY.
   bool is_of_one() const { return kind_ == Kind::one; }
