@@ -34,7 +34,7 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
     and .holder.host == \"$(uname -n)\" and (.holder.since | endswith(\"Z\")) and .holder.fence > 0"
   [ "$(jq -r 'select(.event == "waiting").holder.label' said)" = "$label" ]
   event acquired ".key == \"$key\" and .fence == $(redis get "rlock:f:{rlock:$key}") and .waited_ms >= 0 and .ttl_ms == 30000"
-  event released ".key == \"$key\" and .held_ms >= 0"
+  event released ".key == \"$key\" and .held_ms >= 0 and .fence == $(jq 'select(.event == "acquired").fence' said)"
   # Nothing of it steers a terminal.
   [ "$(LC_ALL=C tr -d '\n\040-\176' <said | wc -c)" = 0 ]
   ! grep -q '^rlock' said
@@ -51,8 +51,8 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   are_objects said
   finish || true
   [[ $(jq -r .event said | tr '\n' ' ') = 'acquired renewal_failing lost '* ]]
-  event renewal_failing ".key == \"$key\" and .left_ms > 0 and .left_ms <= 3000"
-  event lost ".key == \"$key\" and .level == \"error\" and .held_ms > 1000 and .held_ms < 10000"
+  event renewal_failing ".key == \"$key\" and .fence > 0 and .left_ms > 0 and .left_ms <= 3000"
+  event lost ".key == \"$key\" and .level == \"error\" and .fence > 0 and .held_ms > 1000 and .held_ms < 10000"
 }
 
 @test "json: busy, and errors, usage errors too, wherever the format was asked for" {
@@ -86,9 +86,11 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
 }
 
 @test "an outage under -v is one line when the server is lost, and one when it is back" {
+  local waiter
   own_server --appendonly yes --appendfsync always
   rlock acquire --ttl 1m "$key" >token
   rlock run -v "$key" -- true 2>said 3>&- &
+  waiter=$!
   until_true 10 waiting 1
   kill_own_server
   until_true 10 grep -q 'trying again' said
@@ -96,8 +98,8 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   own_server --appendonly yes --appendfsync always
   until_true 10 grep -q 'answers again' said
   rlock release "$key" "$(cat token)"
-  ended 0 $!
-  [ "$(grep -c '' said)" = 5 ]
+  ended 0 "$waiter"
+  [ "$(grep -c '' said)" = 5 ] || { cat said; false; }
   [[ $(sed -n 1p said) = "rlock: waiting for $key, held by $(id -un)@$(uname -n) pid "*' since '[012][0-9]:[0-5][0-9]:[0-5][0-9] ]]
   [[ $(sed -n 2p said) = 'rlock: cannot connect to unix:///'*'; trying again' ]]
   [[ $(sed -n 3p said) = 'rlock: unix:///'*' answers again, after '[12]s ]]
@@ -165,7 +167,6 @@ listen() {
   needs_mounts
   listen deaf
   own_server
-  timeout 10 unshare --mount true
   with_log timeout -k 1 20 rlock run -v --syslog -t 2s "$key" -- sleep 60 2>said 3>&- &
   until_true 10 grep -q holding said
   kill_own_server

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/duration.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/common.hpp"
@@ -72,16 +71,14 @@ class Keeping {
 
   // To syslog alone: the process has ended, and its standard error with it.
   void tell_released() const {
-    const auto held = base::BootClock::now() - lease_.counts_from;
-    base::log_info("released " + options_.key + " after " + base::age_text(held),
-                   {"released", {{"key", options_.key}, {"held_ms", ms_of(held)}}});
+    commands::tell_released(options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from);
   }
 
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
     const std::string what = "process " + std::to_string(charge_.process.process().pid);
     const Lost lost(
-        options_.key, base::BootClock::now() - lease_.counts_from,
+        options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
         charge_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
     base::log_error(lost.message, lost.event);  // to syslog: there is no standard error here

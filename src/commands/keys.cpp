@@ -162,6 +162,18 @@ void Keys::tell() const {
   for (const auto& key : std::span(held_).first(names_.size())) tell_acquired(key.key, key.fence, waited_, terms_.ttl);
 }
 
+std::uint64_t Keys::fence(const std::string& key) const {
+  const auto held = std::ranges::find(held_, key, &HeldKey::key);
+  return held == held_.end() ? 0 : held->fence;
+}
+
+void Keys::tell_released(std::chrono::nanoseconds held) const {
+  if (!base::is_logged(base::LogLevel::info)) return;
+  for (const auto& key : held_) {
+    if (key.token == leases_.token()) commands::tell_released(key.key, key.fence, held);
+  }
+}
+
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
   const auto leases = leases_.copy([&](const lock::Names& names) {
     return open_backend(servers_, names.lock, scripts_for(options_.compat), release_try, redis::Greet::together,

@@ -47,8 +47,12 @@ class Keys {
   base::Instant deadline() const;
 
   void set_environment() const;
+  /// Of one of the keys.
+  std::uint64_t fence(const std::string& key) const;
   /// For -v.
   void tell() const;
+  /// Likewise, of those that this run has acquired.
+  void tell_released(std::chrono::nanoseconds held) const;
   /// In the guard of a dead rlock, over connections of its own; until `until`. prepare: before each try.
   void release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const;
 

@@ -155,15 +155,8 @@ class Run {
   }
 
   void tell_lost(const std::string& why, const std::string& then) const {
-    const Lost lost(keys_.lost_key(), farewell_.held_for(), why, then);
+    const Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
     base::log_error(lost.message, lost.event);
-  }
-
-  void tell_released() const {
-    if (!base::is_logged(base::LogLevel::info)) return;
-    const auto held = farewell_.held_for();
-    base::log_info("released " + options_.key + " after " + base::age_text(held),
-                   {"released", {{"key", options_.key}, {"held_ms", ms_of(held)}}});
   }
 
   static int status_of(const process::Ending& ending) {
@@ -238,7 +231,7 @@ class Run {
       return Outcome::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) {
-      tell_released();
+      keys_.tell_released(farewell_.held_for());
       return Outcome::released;
     }
     return released->outcome == lock::ReleaseOutcome::unknown ? Outcome::unknown : Outcome::lost;

@@ -63,9 +63,15 @@ void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nan
                    {"ttl_ms", std::int64_t{ttl.count()}}}});
 }
 
-Lost::Lost(const std::string& key, std::chrono::nanoseconds held, const std::string& why, const std::string& then)
+Lost::Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
+           const std::string& then)
     : message("lost " + key + " after " + base::age_text(held) + ": " + why + "; " + then),
-      event{"lost", {{"key", key}, {"held_ms", ms_of(held)}}} {}
+      event{"lost", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}} {}
+
+void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held) {
+  base::log_info("released " + key + " after " + base::age_text(held),
+                 {"released", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}});
+}
 
 std::int64_t ms_of(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();

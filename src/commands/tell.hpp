@@ -22,9 +22,12 @@ base::LogFields busy_fields(const std::string& key, const lock::Busy& busy);
 /// With -v, and for programs.
 void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl);
 
+void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held);
+
 /// How a lock was lost that was held for so long, and what is done about it: a message and its event.
 struct Lost {
-  Lost(const std::string& key, std::chrono::nanoseconds held, const std::string& why, const std::string& then);
+  Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
+       const std::string& then);
   std::string message;
   base::LogEvent event;
 };

@@ -176,6 +176,7 @@ void Renewal::tell_failing(const base::Error& error) {
                      base::age_text(left) + ", trying again",
                  {"renewal_failing",
                   {{"key", request_.names.key},
+                   {"fence", static_cast<std::int64_t>(lease_.fence)},
                    {"left_ms", std::chrono::duration_cast<std::chrono::milliseconds>(left).count()}}});
 }
 
