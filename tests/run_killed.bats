@@ -157,6 +157,11 @@ none_of() { ! pgrep -fx "$1"; }
   ended 143 "$rlock"
 }
 
+@test "the guard hears of each renewal: a command runs on beyond its first lease" {
+  run -0 rlock run --ttl 1s "$key" -- sleep 2
+  [ "$output" = '' ]
+}
+
 @test "a killed guard is replaced, and the new one guards" {
   start_job -t 60s
   local before

@@ -180,4 +180,17 @@ Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view wh
   return parse(settings, verbs, whose, arguments, Until::end);
 }
 
+Result<std::optional<Item>> parse_item(const std::string& line) {
+  try {
+    std::istringstream input{line};
+    CLI::ConfigTOML format;
+    format.comment('\n');
+    auto items = format.from_config(input);
+    if (items.size() != 1 || !items.front().parents.empty()) return std::nullopt;
+    return Item{std::move(items.front().name), std::move(items.front().inputs)};
+  } catch (const CLI::Error& error) {
+    return fail(ErrorCode::configuration, error.what());
+  }
+}
+
 }  // namespace rlock::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,5 +26,14 @@ base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::s
 /// All, with words anywhere among the options.
 base::Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
                                std::span<const std::string> arguments);
+
+/// NAME = VALUE, or NAME alone, of a file.
+struct Item {
+  std::string name;
+  std::vector<std::string> inputs;
+};
+/// As CLI11 reads a line of TOML; nothing where there is not one item. It stands here because one file alone includes
+/// CLI11: its constants are set up at each start, once for each file that does.
+base::Result<std::optional<Item>> parse_item(const std::string& line);
 
 }  // namespace rlock::cli

@@ -3,16 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/named_file.hpp"
+#include "cli/command_line.hpp"
 #include "cli/nearest.hpp"
 #include "redis/address.hpp"
 #include "redis/url.hpp"
@@ -38,7 +37,7 @@ std::string_view trimmed(std::string_view text) {
 struct Line {
   std::string place;    ///< "PATH line N"
   std::string section;  ///< empty: above all sections
-  CLI::ConfigItem item;
+  Item item;
 };
 
 std::unexpected<base::Error> wrong(const std::string& place, const std::string& what) {
@@ -70,17 +69,15 @@ std::string_view other_format(std::string_view line) {
 }
 
 // The only bare words are flags. The text of the line is not repeated: there may be a password in it.
-Result<CLI::ConfigItem> read_item(const std::string& place, std::string_view content) {
+Result<Item> read_item(const std::string& place, std::string_view content) {
   const auto name = trimmed(content.substr(0, content.find('=')));
   const bool is_name = !name.empty() && name.find_first_of(" \t:/@\"'{") == name.npos;
   const auto* row = find_option(name);
   const bool is_flag = row != nullptr && row->kind == Kind::flag;
   if (is_name && (content.find('=') != content.npos || is_flag)) {
-    std::istringstream input{std::string(content)};
-    CLI::ConfigTOML format;
-    format.comment('\n');
-    const auto items = format.from_config(input);
-    if (items.size() == 1 && items.front().parents.empty()) return items.front();
+    auto item = parse_item(std::string(content));
+    if (!item) return wrong(place, item.error().message);
+    if (*item) return std::move(**item);
   }
   return wrong(place, std::string(other_format(content)) + "write NAME = VALUE, or [VERB]");
 }
@@ -197,16 +194,12 @@ bool has_password(const Line& line) {
 
 // Says whether there is a password in them.
 Result<bool> apply(Settings& settings, const VerbRow& verb, const std::string& text, const std::string& path) {
-  try {
-    auto lines = RLOCK_TRY(read_lines(text, path));
-    // An option that is set stays set, so sections are read before the lines above them.
-    std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
-    File file(settings, verb);
-    for (const auto& line : lines) RLOCK_TRY(file.apply(line));
-    return std::ranges::any_of(lines, has_password);
-  } catch (const CLI::Error& error) {
-    return fail(ErrorCode::configuration, path + ": " + error.what());
-  }
+  auto lines = RLOCK_TRY(read_lines(text, path));
+  // An option that is set stays set, so sections are read before the lines above them.
+  std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
+  File file(settings, verb);
+  for (const auto& line : lines) RLOCK_TRY(file.apply(line));
+  return std::ranges::any_of(lines, has_password);
 }
 
 // Whoever owns /etc owns the machine. In a user namespace that is not the user 0.

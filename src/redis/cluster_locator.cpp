@@ -19,7 +19,7 @@ using base::Wait;
 
 namespace {
 
-const Command ask_for_slots{"CLUSTER", "SLOTS"};
+Command ask_for_slots() { return {"CLUSTER", "SLOTS"}; }
 // So many nodes can each take their share of the wait and say nothing.
 constexpr std::size_t max_silent = 6;
 
@@ -33,7 +33,8 @@ Address address_of(const Address& cluster, const Endpoint& node) {
 Result<ClusterMap> ask(const Address& address, const Greeting& greeting, Wait wait) {
   const auto timeout = std::chrono::ceil<base::Duration>(wait.until() - BootClock::now());
   Session node(std::make_unique<FixedLocator>(address), greeting, timeout, Greet::first);
-  const auto replies = RLOCK_TRY(node.flight({&ask_for_slots, 1}, wait));
+  const auto request = ask_for_slots();
+  const auto replies = RLOCK_TRY(node.flight({&request, 1}, wait));
   const auto& reply = replies.front();
   if (reply.text.starts_with("ERR This instance has cluster support disabled")) {
     return fail(ErrorCode::configuration, node.name() +
