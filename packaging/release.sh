@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes what people download: a tar file for each processor, with one static rlock for every Linux, its man pages, completions,
-# licenses and an example of a configuration file, and SHA256SUMS.
+# licenses and an example of a configuration file; a Debian package of the same rlock; and SHA256SUMS.
 #
 #   packaging/release.sh [--out DIR] [--cache DIR] [--binary-only] [ARCH...]
 #
 # ARCH: x86_64, aarch64; default both. DIR: build/release-files, and ~/.cache/rlock-release for what a second run need not
-# build again. --binary-only: just DIR/rlock-VERSION-ARCH-linux/rlock, without the tar file around it.
+# build again. --binary-only: just DIR/rlock-VERSION-ARCH-linux/rlock, with no package around it.
 #
 # The same sources give the same bytes, wherever and by whomever they are built: the time that is noted in the tar file is
 # SOURCE_DATE_EPOCH, by default that of the commit. SOURCES in the tar file names the version of everything inside.
@@ -195,17 +195,17 @@ pack() {
     install -D -m 755 -T "$work/$arch/rlock/rlock" "$out/$name/rlock"
     [[ -z $binary_only ]] || return 0
     cd "$root"
-    install -D -m 644 -t "$out/$name" LICENSE README.md CHANGELOG.md
+    install -D -m 644 -t "$out/$name" LICENSE README.md CHANGELOG.md packaging/examples/rlock.conf
     install -D -m 644 -t "$out/$name/man" man/*
     install -D -m 644 -t "$out/$name/completions" completions/*
     cp -r "$prefix/licenses" "$out/$name/"
     printf '%s\n' "rlock $version, built by packaging/release.sh of these:" "$files" "$(grep ^ziglang "$root/packaging/zig.txt")" \
         >"$out/$name/SOURCES"
-    cd "$out"
-    (cd "$name" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$work/sums" &&
+    (cd "$out/$name" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$work/sums" &&
         install -m 644 -T "$work/sums" SHA256SUMS)
-    tar --create --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-        --mode=u=rwX,go=rX "$name" | gzip -9 --no-name >"$name.tar.gz"
+    tar --create --directory="$out" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+        --mode=u=rwX,go=rX "$name" | gzip -9 --no-name >"$out/$name.tar.gz"
+    bash packaging/debian.sh --binary "$out/$name/rlock" --output "$out" >/dev/null
     rm -rf "${out:?}/$name"
 }
 
@@ -220,5 +220,5 @@ for arch in "${architectures[@]}"; do
     build_rlock
     pack
 done
-[[ -n $binary_only ]] || (cd "$out" && sha256sum rlock-*.tar.gz >SHA256SUMS)
+[[ -n $binary_only ]] || (cd "$out" && sha256sum rlock-*.tar.gz rlock_*.deb >SHA256SUMS)
 echo "release: made $out" >&2
