@@ -22,6 +22,8 @@ class Contender:
     waiting: Callable[[str], int] | None = None
     # Of how many at once the machine's memory and the user's patience allow.
     most: int = 1000
+    # Whether its program is one file that can be measured as copies of it.
+    is_one_file: bool = False
 
 
 class Queue:
@@ -125,12 +127,22 @@ class Lab:
             return self.redis("ZCARD", f"rlock:q:{{rlock:{key}}}")
 
         return Contender("rlock", lambda key, command:
-                         [self.rlock_program, "run", "--server", server, *options, key, *command], waiting)
+                         [self.rlock_program, "run", "--server", server, *options, key, *command], waiting,
+                         is_one_file=True)
+
+    def release_build(self, server: str) -> Contender | None:
+        """The binary of packaging/release.sh, where run.sh was given or found one."""
+        program = f"{self.directory}/rlock-release"
+        if not os.path.exists(program):
+            return None
+        return Contender("release build", lambda key, command: [program, "run", "--server", server, key, *command],
+                         is_one_file=True)
 
     def over_socket(self, path: str) -> list[Contender]:
         """Those that lock in Redis, at this Unix socket."""
         found = [self.rlock(f"unix://{path}"),
-                 Contender("floor", lambda key, command: [self.floor_program, path, key, *command])]
+                 Contender("floor", lambda key, command: [self.floor_program, path, key, *command],
+                           is_one_file=True)]
         if self.python:
             script = os.path.join(os.path.dirname(__file__), "redis_py_lock.py")
             found.append(Contender("redis-py", lambda key, command: [self.python, script, path, key, *command],
@@ -152,12 +164,14 @@ class Lab:
         self.tcp = self.rlock(f"redis://127.0.0.1:{port}")
         self.tcp.name = "rlock over TCP"
         self.floor_tcp = Contender("floor over TCP",
-                                   lambda key, command: [self.floor_program, str(port), key, *command])
+                                   lambda key, command: [self.floor_program, str(port), key, *command],
+                                   is_one_file=True)
         self.peers: list[Contender] = []
         for program, name in (("flock", "flock"), ("setlock", "setlock")):
             if self.found(program):
                 self.peers.append(Contender(name, lambda key, command, program=program:
-                                            [program, f"{directory}/{key}.lock", *command], self.flock_waiters))
+                                            [program, f"{directory}/{key}.lock", *command], self.flock_waiters,
+                                            is_one_file=True))
         self.peers += in_redis[1:]
         if self.found("etcd") and self.found("etcdctl"):
             try:
@@ -173,6 +187,24 @@ class Lab:
             line = line.strip().replace("{socket}", path).replace("{port}", str(port)).replace("{dir}", directory)
             if self.found(line.split()[0]):
                 self.others.append(Contender(f"`{line}`", lambda _key, _command, line=line: line.split()))
+
+    def copy_of(self, program: str, number: int, pages: str) -> str:
+        """A copy of it, as an installed program is one. What it costs to start depends on where in memory its pages lie,
+        so there are several. pages: "fresh", as they were written; "faulted", read back from the disk one by one, as
+        after a reboot. OSError where the folder is in memory, so that nothing can be read back."""
+        path = f"{self.directory}/{pages}.{number}/{os.path.basename(program)}"
+        if os.path.exists(path):
+            return path
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copy(shutil.which(program), path)
+        if pages == "faulted":
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                with contextlib.suppress(BlockingIOError):  # not in memory any more
+                    os.preadv(file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT)
+                    raise OSError("the pages of a program could not be evicted")
+        return path
 
     def found(self, program: str) -> bool:
         if shutil.which(program):

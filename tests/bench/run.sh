@@ -4,6 +4,7 @@
 #   tests/bench/run.sh [--quick] [--only P1,P3] [--save FILE] [--no-install]
 #
 # RLOCK              the binary to measure, default build/release/rlock
+# RLOCK_RELEASE      what packaging/release.sh made, for P1; default that of build/release-files, if it is there
 # RLOCK_BENCH_EXTRA  further commands to set beside `rlock run k true`, one per line or separated by ;
 #                    {socket}, {port} and {dir} stand for the Redis socket, its TCP port and a scratch folder
 #
@@ -39,5 +40,7 @@ done
 # A copy, as an installed program is one: what a linker wrote piecemeal lies in the page cache in small pages and starts
 # several per cent slower.
 cp "$RLOCK" "$scratch/rlock"
+RLOCK_RELEASE=${RLOCK_RELEASE:-$(echo "$root"/build/release-files/rlock-*-"$(uname -m)"-linux/rlock)}
+[[ ! -x $RLOCK_RELEASE ]] || cp "$RLOCK_RELEASE" "$scratch/rlock-release"
 # Removes the scratch folder itself; replacing this shell, it gets the signals meant for the bench.
 exec python3 -B "$here/bench.py" "$scratch" "${options[@]}"

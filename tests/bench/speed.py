@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import statistics
 import subprocess
 from collections.abc import Iterator
@@ -11,18 +12,30 @@ from lab import Contender, Lab, Queue
 from server import Failed, spawn
 
 
+# As cron starts a job: where LANG is set, flock reads the files of its locale, which nobody's lock needs.
+CRON = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "SHELL": "/bin/sh", "LOGNAME": "nobody"}
+COPIES = 4
+
+
 # Contenders' medians per round, in seconds. They take turns in blocks, in an order that alternates, so that a machine
-# whose speed drifts slows all of them alike.
-def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender]) -> dict[str, list[float]]:
+# whose speed drifts slows all of them alike; each round has other copies of the programs.
+def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender], pages: str = "fresh") -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+
+    def line(contender: Contender, turn: int) -> str:
+        program, *arguments = contender.argv("bench", ["true"])
+        if contender.is_one_file:
+            program = lab.copy_of(program, turn // 2 % COPIES, pages)
+        return " ".join([program, *arguments])
+
     for turn in range(sizes.rounds):
         if turn % 10 == 0:
-            say(f"P1 round {turn + 1} of {sizes.rounds}")
+            say(f"P1, {pages} pages, round {turn + 1} of {sizes.rounds}")
         order = contenders if turn % 2 == 0 else contenders[::-1]
-        lines = [" ".join(contender.argv("bench", ["true"])) for contender in order]
         result = f"{lab.directory}/hyperfine.json"
-        done = subprocess.run(["hyperfine", "-N", "--style", "none", "--warmup", "2", "--runs", str(sizes.runs),
-                               "--export-json", result, *lines], capture_output=True, text=True, timeout=600)
+        done = subprocess.run([shutil.which("hyperfine"), "-N", "--style", "none", "--warmup", "2", "--runs",
+                               str(sizes.runs), "--export-json", result, *(line(one, turn) for one in order)],
+                              capture_output=True, text=True, timeout=600, env=CRON)
         if done.returncode != 0:
             raise Failed(done.stderr.strip().splitlines()[-1])
         with open(result) as file:
@@ -33,7 +46,9 @@ def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender]) -> dict[str, l
 
 def p1(lab: Lab, sizes: Sizes) -> Iterator[Row]:
     peers = [*lab.peers, *lab.others]
-    seconds = in_turns(lab, sizes, [lab.unix, lab.tcp, *peers, lab.floor_tcp])
+    released = lab.release_build(f"unix://{lab.redis.socket}")
+    ours = [(lab.unix, "`rlock run k true`, Unix socket"), *([(released, "the release build")] if released else [])]
+    seconds = in_turns(lab, sizes, [lab.unix, lab.tcp, *(one for one, _ in ours[1:]), *peers, lab.floor_tcp])
 
     def ratio(ours: Contender, peer: Contender) -> str:
         return spread([a / b for a, b in zip(seconds[ours.name], seconds[peer.name])])
@@ -47,6 +62,22 @@ def p1(lab: Lab, sizes: Sizes) -> Iterator[Row]:
     yield row("`rlock run k true`, TCP on loopback", lab.tcp)
     for peer in [*lab.peers[:1], lab.floor_tcp]:
         yield row(f"beside {peer.name}", peer, "<= 1.0" if peer.name == "flock" else "", ratio(lab.tcp, peer))
+    if released:
+        yield row("the release build, Unix socket", released, "", f"{ratio(released, lab.unix)} of the other build")
+        for peer in lab.peers[:1]:
+            yield row(f"beside {peer.name}", peer, "<= 0.9", ratio(released, peer))
+
+    if not lab.peers:
+        return
+    flock = lab.peers[0]
+    try:
+        seconds = in_turns(lab, sizes, [*(one for one, _ in ours), flock], "faulted")
+    except OSError as why:
+        lab.left_out.append(f"P1 with faulted pages ({why})")
+        return
+    for one, what in ours:
+        yield row(f"{what}, pages faulted in afresh", one)
+        yield row(f"beside {flock.name}", flock, "<= 1.0" if one is lab.unix else "<= 0.9", ratio(one, flock))
 
 
 def p2(lab: Lab, _sizes: Sizes) -> Iterator[Row]:
