@@ -96,10 +96,10 @@ make_tools() {
     local tool arguments
     mkdir -p "$work/tools-$1"
     for tool in cc c++ ar ranlib; do
-        arguments=$tool
-        [[ $tool != c* ]] || arguments+=" -target $1-linux-musl -ffile-prefix-map=$work=. -ffile-prefix-map=$root=. \
--ffile-prefix-map=$cache=."
-        printf '#!/bin/sh\nexec %q %s "$@"\n' "$zig/ziglang/zig" "$arguments" >"$work/tools-$1/musl-$tool"
+        arguments=("$zig/ziglang/zig" "$tool")
+        [[ $tool != c* ]] ||
+            arguments+=(-target "$1-linux-musl" "-ffile-prefix-map="{"$work","$root","$cache"}=.)
+        printf '#!/bin/bash\nexec %s "$@"\n' "${arguments[*]@Q}" >"$work/tools-$1/musl-$tool"
         chmod +x "$work/tools-$1/musl-$tool"
     done
 }

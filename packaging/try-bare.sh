@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Tries the two commands of the README where nothing is installed: in a fresh Debian of the given suite.
 #
-#   packaging/try-bare.sh SUITE [--worktree]
+#   packaging/try-bare.sh SUITE [--worktree | --binary FILE]
 #
 # SUITE is bookworm, trixie, …; the mirror is the one that this machine's apt uses. Tries the commit that is checked
-# out, or with --worktree the files as they are now. Needs root, debootstrap and git. Leaves nothing behind.
+# out, or with --worktree the files as they are now. --binary FILE: also the files as they are now, but only the tests, and
+# with this rlock (that of packaging/release.sh) in place of one that is built there. Needs root, debootstrap and git. Leaves nothing behind.
 # BARE_ROOTS: see packaging/bare.bash.
 set -euo pipefail
 
@@ -12,16 +13,20 @@ set -euo pipefail
 limit=900
 
 suite=${1-} source=${2---commit}
-if [[ ! $suite =~ ^[a-z]+$ || $source != --@(commit|worktree) || $# -gt 2 ]]; then
-    echo 'usage: try-bare.sh SUITE [--worktree]' >&2
+arguments=2
+[[ $source != --binary ]] || arguments=3
+if [[ ! $suite =~ ^[a-z]+$ || $source != --@(commit|worktree|binary) || ($# -ne 1 && $# -ne arguments) ]]; then
+    echo 'usage: try-bare.sh SUITE [--worktree | --binary FILE]' >&2
     exit 64
 fi
+binary=
+[[ $source != --binary ]] || binary=$(realpath -e -- "$3")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 . packaging/bare.bash
 command -v git >/dev/null || die 'needs git'
 make_root "$suite"
 
-if [[ $source == --worktree ]]; then
+if [[ $source != --commit ]]; then
     mkdir "$root/root/rlock"
     # Also what is new, but not what is ignored; a file that was deleted and not committed is listed and not there.
     git ls-files -z --cached --others --exclude-standard |
@@ -31,16 +36,23 @@ else
     git clone --quiet --no-local . "$root/root/rlock"
 fi
 
+scripts=(packaging/quickstart.sh tests/run.sh)
+if [[ -n $binary ]]; then
+    install -D -m 755 -T "$binary" "$root/root/release/rlock"
+    scripts=('tests/run.sh --rlock /root/release/rlock')
+fi
+
 cat >"$root/root/try" <<'END'
 cd /root/rlock
 status=0
-for script in packaging/quickstart.sh tests/run.sh; do
+for script in "${@:2}"; do
     SECONDS=0
     result=passed
-    timeout --kill-after=10 "$1" bash "$script" </dev/null || result="failed with status $?" status=1
+    # shellcheck disable=SC2086 # with its arguments
+    timeout --kill-after=10 "$1" bash $script </dev/null || result="failed with status $?" status=1
     report+="try-bare: $script $result in $SECONDS s"$'\n'
 done
 printf '\n%s' "$report"
 exit "$status"
 END
-in_root /root/try "$limit"
+in_root /root/try "$limit" "${scripts[@]}"

@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
 # Builds rlock, tests it, and ends with one line: N passed, N failed[, N skipped].
 #
-#   tests/run.sh [--preset P] [--again]                every test: the unit tests and all bats files
-#   tests/run.sh [--preset P] [--again] FILE.bats...   these files alone
+#   tests/run.sh [--preset P] [--rlock FILE] [--again]                every test: the unit tests and all bats files
+#   tests/run.sh [--preset P] [--rlock FILE] [--again] FILE.bats...   these files alone
 #   tests/run.sh tests/tools/*.bats          the tests of the test tools, which need no rlock; part of every test, but for
 #                                            the presets other than release
 #
 # --again: a file in which a test failed is run once more, alone, when all others are done, and that counts. What failed
 # the first time is named all the same. For machines that are shared with others.
 # --preset: which build of CMakePresets.json is tested. With asan or tsan each report of a sanitizer counts as a failure.
+# --rlock: the bats files test this program, such as that of packaging/release.sh, in place of the preset's.
 # tsan makes vfork a fork and lets signals wait, so files that look at just those are left out unless they are named. With
 # either sanitizer architecture and model are left out, which test no code of rlock's.
 # Exits non-zero where a test failed, did not come to its end, or where nothing ran. Installs what is missing, and says what.
 # The bats files find the binary under test in RLOCK.
 set -euo pipefail
 
-preset=release again=
+preset=release again='' tested=
 while [[ ${1-} == --* ]]; do
     case $1 in
         --preset) preset=${2:?tests/run.sh --preset wants a name} && shift 2 ;;
         --again) again=yes && shift ;;
-        *) echo "tests/run.sh: '$1' is not an option; there are --preset P and --again" >&2 && exit 64 ;;
+        --rlock) tested=$(realpath -e -- "${2:?tests/run.sh --rlock wants a FILE}") && shift 2 ;;
+        *) echo "tests/run.sh: '$1' is not an option; there are --preset P, --rlock FILE and --again" >&2 && exit 64 ;;
     esac
 done
 # Seconds: one test, unless its file says otherwise, and all bats files together. What is not done by then has failed. The
@@ -47,7 +49,7 @@ cmake --build --preset "$preset"
 
 # Nothing that the user has set up for her own locks may reach the tests, nor the other way round.
 unset "${!RLOCK_@}" REDISCLI_AUTH
-export RLOCK=$root/build/$preset/rlock
+export RLOCK=${tested:-$root/build/$preset/rlock}
 
 out=$(mktemp -d)
 export XDG_CONFIG_HOME=$out/config
