@@ -32,7 +32,7 @@ for name in nutcracker python3-pyte; do
 done
 package=(dpkg-dev lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
-soak=(clang-19 libclang-rt-19-dev debootstrap)
+soak=(clang-19 libclang-rt-19-dev debootstrap qemu-user-static)
 release=(make perl python3-pip debian-archive-keyring dpkg-dev)
 lint=(clang-tidy-19 clang-format-19 shellcheck flake8)
 # What starts when a package of these lists is installed.
@@ -171,7 +171,7 @@ case $purpose in
     package) packages=("${build[@]}" "${package[@]}") ;;
     test) packages=("${build[@]}" "${test[@]}") ;;
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
-    soak) packages=("${build[@]}" "${test[@]}" "${package[@]}" "${soak[@]}") ;;
+    soak) packages=("${build[@]}" "${test[@]}" "${package[@]}" "${release[@]}" "${soak[@]}") ;;
     lint) packages=("${build[@]}" "${lint[@]}") ;;
     release) packages=("${build[@]}" "${package[@]}" "${release[@]}") ;;
     *)

@@ -98,7 +98,7 @@ make_tools() {
     for tool in cc c++ ar ranlib; do
         arguments=("$zig/ziglang/zig" "$tool")
         [[ $tool != c* ]] ||
-            arguments+=(-target "$1-linux-musl" "-ffile-prefix-map="{"$work","$root","$cache"}=.)
+            arguments+=(-target "$1-linux-musl" "-ffile-prefix-map="{"$work","$root","$cache"}"=.")
         printf '#!/bin/bash\nexec %s "$@"\n' "${arguments[*]@Q}" >"$work/tools-$1/musl-$tool"
         chmod +x "$work/tools-$1/musl-$tool"
     done

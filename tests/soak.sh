@@ -102,6 +102,22 @@ for suite in $( ((EUID > 0)) || echo bookworm trixie); do
   step "the package in a bare $suite" bash packaging/try-deb.sh "$suite" "$deb"/*.deb
 done
 rm -rf "$deb"
+# One file for every Linux: what packaging/release.sh makes, in bare Debians, and as another processor.
+elsewhere() {
+  local out status=0 suite
+  out=$(mktemp -d)
+  if bash packaging/release.sh --binary-only --out "$out"; then
+    bash tests/faults/aarch64.sh "$out"/rlock-*-aarch64-linux/rlock || status=1
+    for suite in bookworm trixie; do
+      bash packaging/try-bare.sh "$suite" --binary "$(echo "$out"/rlock-*-x86_64-linux/rlock)" || status=1
+    done
+  else
+    status=1
+  fi
+  rm -rf "$out"
+  return "$status"
+}
+step 'the release build elsewhere' elsewhere
 step 'suite under the least ACL' env TEST_ACL=1 bash tests/run.sh
 step 'suite under ASan and UBSan' bash tests/run.sh --preset asan
 step 'suite under TSan' bash tests/run.sh --preset tsan
