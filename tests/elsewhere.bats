@@ -16,7 +16,7 @@ lose_and_kill() {
   redis del "rlock:$key"
   ended 79 $!
   job_is_dead
-  [[ $(cat said) == *"rlock: lost $key: "* ]]
+  [[ $(cat said) == *"rlock: lost $key "* ]]
 
   rm -f ./*.beats
   # As an exec, so that its pid is that of rlock.
@@ -115,7 +115,7 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
   local most
   for most in 4 5 6 7; do
     run bash -c 'ulimit -n "$1" && exec "${@:2}"' bash "$most" "$RLOCK" run --connect-timeout 100ms "$key" -- true
-    [ "$status" = 0 ] || { [[ $status == @(69|125) ]] && [[ $output == "rlock: "*@("Too many open files"|"No file descriptors available") ]]; }
+    [ "$status" = 0 ] || { [[ $status == @(69|125) ]] && [[ $output == "rlock: "*@("Too many open files"|"No file descriptors available")* ]]; }
   done
   is_free
 }

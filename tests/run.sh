@@ -49,11 +49,18 @@ cmake --build --preset "$preset"
 
 # Nothing that the user has set up for her own locks may reach the tests, nor the other way round.
 unset "${!RLOCK_@}" REDISCLI_AUTH
-export RLOCK=${tested:-$root/build/$preset/rlock}
+export RLOCK=$root/build/$preset/rlock
 
 out=$(mktemp -d)
 export XDG_CONFIG_HOME=$out/config
 mkdir "$out/reports"
+# What the tests look for beside rlock is there too.
+if [[ -n $tested ]]; then
+    mkdir "$out/tested"
+    ln -s "$root/build/$preset"/{scripts,rlock-docs,unit_tests,*_fuzz} "$out/tested/"
+    cp "$tested" "$out/tested/rlock"
+    RLOCK=$out/tested/rlock
+fi
 # Leaks are looked for in the unit tests alone: at the end of a process that is a subreaper the search can hang.
 export ASAN_OPTIONS=log_path=$out/reports/asan:detect_stack_use_after_return=1:detect_leaks=0
 export UBSAN_OPTIONS=log_path=$out/reports/ubsan:print_stacktrace=1
