@@ -196,7 +196,7 @@ grows_strictly() { sort -cnu "$1"; }
   token=$(rlock acquire "$key")
   waiter one
   until_true 10 waiting 1
-  background sh -c 'rlock acquire "$1" >two && echo two >>order' sh "$key"
+  background sh -c 'rlock acquire "$1" >got && echo two >>order && mv got two' sh "$key"
   until_true 10 waiting 2
   waiter three
   until_true 10 waiting 3
