@@ -1,11 +1,16 @@
 #include "process/signals.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 
 namespace rlock::process {
 namespace {
+
+constexpr std::size_t kernel_mask_size = (NSIG - 1) / 8;  // bytes; libc's sigset_t may be longer
 
 // Signals that end a process by default and that people, terminals, init systems and CI runners send.
 constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
@@ -54,7 +59,9 @@ void handle(int number) {
 }  // namespace
 
 Signals::Signals() {
-  ::sigprocmask(SIG_SETMASK, nullptr, &original_mask_);
+  // Not by libc, here and in restore_in_child: musl keeps 34 for itself and leaves it out, which is glibc's first
+  // SIGRTMIN.
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &original_mask_, kernel_mask_size);
   blocked_mask_ = original_mask_;
   sigemptyset(&handled_);
   sigemptyset(&ignored_);
@@ -124,7 +131,7 @@ void Signals::restore_in_child() const {
     if (sigismember(&handled_, number) == 1) ::signal(number, SIG_DFL);
   }
   for (int number : needed) ::signal(number, sigismember(&ignored_, number) == 1 ? SIG_IGN : SIG_DFL);
-  ::sigprocmask(SIG_SETMASK, &original_mask_, nullptr);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &original_mask_, nullptr, kernel_mask_size);
 }
 
 }  // namespace rlock::process
