@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t us_per_s = 1'000'000;
 constexpr std::time_t max_time = 253'402'300'799;  // a year of four digits
-constexpr std::time_t half_a_year = 180 * 86'400;
+constexpr std::time_t half_a_year = 180L * 86'400;
 
 std::tm local(std::time_t seconds) {
   std::tm parts{};

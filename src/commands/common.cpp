@@ -135,8 +135,8 @@ int report_busy(const Options& options, const std::string& key, const std::optio
     message += "; --wait D waits for it";
   }
   auto fields = met ? busy_fields(key, *met) : base::LogFields{{"key", key}};
-  fields.push_back({"waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()}});
-  fields.push_back({"exit_status", std::int64_t{options.conflict_exit_code}});
+  fields.emplace_back("waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()});
+  fields.emplace_back("exit_status", std::int64_t{options.conflict_exit_code});
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::info : base::LogLevel::note, message,
             {"busy", std::move(fields)});
   return options.conflict_exit_code;

@@ -27,15 +27,15 @@ std::string_view name_of(base::LogLevel level) {
 
 json to_json(const base::LogFields& fields) {
   auto object = json::object();
-  for (const auto& [name, value] : fields) {
-    const auto set = [&](const auto& known) {
+  for (const auto& field : fields) {
+    const auto set = [&object, name = std::string(field.name)](const auto& known) {
       if constexpr (std::is_same_v<std::decay_t<decltype(known)>, base::LogFields>) {
-        object[std::string(name)] = to_json(known);
+        object[name] = to_json(known);
       } else {
-        object[std::string(name)] = known;
+        object[name] = known;
       }
     };
-    std::visit(set, value);
+    std::visit(set, field.value);
   }
   return object;
 }
