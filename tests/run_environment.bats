@@ -160,12 +160,14 @@ meets() {
   redis acl setuser ann on '>s3cret' '~*' '&*' +@all
   local RLOCK_SERVER ann=unix://ann:@$sock with=unix://ann:s3cret@$sock
   echo s3cret >password
+  chmod 600 password
   meets --server "$ann" --password-file password
   RLOCK_PASSWORD_FILE=password meets --server "$ann"
   REDISCLI_AUTH=s3cret meets --server "$ann"
   REDISCLI_AUTH=s3cret expect 0 rlock run --server "$ann" "$key" -- printenv REDISCLI_AUTH
   [ "$output" = s3cret ]
   echo "server = \"$with\"" >conf
+  chmod 600 conf
   meets --config conf
   expect 0 rlock run --config conf "$key" -- env
   [[ $output != *s3cret* ]]
