@@ -389,3 +389,20 @@ many() {
   [ "$(jq -r '.locks[] | select(.key == "other") | .held' <<<"$output")" = true ]
   redis del 'rlock:q:{rlock:odd}' 'rlock:i:{rlock:odd}' 'rlock:i:{rlock:other}' rlock:other
 }
+
+@test "what another hand wrote at any length is shown as long as an rlock writes it, and widens no table" {
+  redis flushall
+  local long
+  long=$(printf 'x%.0s' {1..20000})
+  rlock acquire "$key"
+  rlock acquire "$key-2"
+  redis set "rlock:$long" token px 60000
+  redis hset "rlock:i:{rlock:$long}" token "1 s 1 1 7 1 $long $long $long"$'\x1f'"$long"
+  rlock status --json "xxx*" >json
+  [ "$(jq '.locks[0].holders[0] | [.host, .user, .command, .label | length] | join(" ")' json)" = '"255 255 500 256"' ]
+  [ "$(jq '.locks[0].key | length' json)" = 20000 ]
+  rlock status >table
+  grep -qxE "$key +held .*" table
+  [ "$(wc -c <table)" -lt 24000 ]
+  grep -qE "^$long  held   x{256}  " table
+}

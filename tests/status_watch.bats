@@ -73,7 +73,8 @@ watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
 @test "Ctrl-C ends it with 0, as watch(1), another signal with 128 and its number" {
   watching <<-'END'
 	from watching import *
-	for how, status in (("\x03", 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)):
+	for how, status in (("\x03", 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131),
+	                    (signal.SIGUSR1, 138), (signal.SIGALRM, 142)):
 	    watch = Watch("one")
 	    watch.expect("state  free")
 	    watch.child.send(how) if isinstance(how, str) else watch.child.kill(how)

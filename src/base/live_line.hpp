@@ -10,7 +10,10 @@ namespace rlock::base {
 /// in two. Main thread only.
 void draw_live_line(std::string_view text);
 
-/// Erases it, if there is one: before anything else is written there, and in the end.
+/// Erases it, if there is one, in the end.
 void clear_live_line();
+
+/// What erases it, if there is one, to be written in front of anything else that is said there. From any thread.
+std::string_view take_live_line();
 
 }  // namespace rlock::base

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -25,6 +27,7 @@ std::atomic<LogLevel> threshold{LogLevel::note};
 std::atomic<int> out{STDERR_FILENO};
 std::atomic<int> send_flags{-1};  // >= 0: out is a socket, to be sent to with these
 std::atomic<bool> may_block{true};
+constexpr int signal_check_ms = 100;
 std::atomic<LogEncoder> encoder{nullptr};
 std::atomic<bool> has_syslog{false};
 
@@ -51,17 +54,33 @@ bool is_info_for_programs(LogLevel level) {
   return level == LogLevel::info && threshold != LogLevel::error && (encoder != nullptr || has_syslog);
 }
 
+// Signals are blocked in the verbs that hold locks, and a write to a full pipe would keep them out for ever.
+bool is_asked_to_end() {
+  sigset_t pending;
+  sigemptyset(&pending);
+  ::sigpending(&pending);
+  return std::ranges::any_of(std::array{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
+                             [&](int number) { return sigismember(&pending, number) == 1; });
+}
+
+// Whether out takes a line now; where it may block, whether it ever will.
+bool is_writable() {
+  if (out < 0) return false;
+  pollfd ready{out, POLLOUT, 0};
+  while (::poll(&ready, 1, may_block ? signal_check_ms : 0) == 0) {
+    if (!may_block || is_asked_to_end()) return false;
+  }
+  return may_block || (ready.revents & POLLOUT) != 0;
+}
+
 void write_line(std::string_view line) {
-  clear_live_line();
   if (send_flags >= 0) {
     (void)!::send(STDERR_FILENO, line.data(), line.size(), send_flags);
     return;
   }
-  if (!may_block) {
-    pollfd ready{out, POLLOUT, 0};
-    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
-  }
-  (void)!::write(out, line.data(), line.size());
+  if (!is_writable()) return;
+  const auto text = std::string(take_live_line()).append(line);
+  (void)!::write(out, text.data(), text.size());
 }
 
 }  // namespace
@@ -83,7 +102,7 @@ std::string log_line(LogLevel level, std::string_view message, const LogEvent& e
 
 void log_without_blocking() {
   struct stat st{};
-  if (::fstat(STDERR_FILENO, &st) != 0) return;
+  if (!may_block || ::fstat(STDERR_FILENO, &st) != 0) return;
   may_block = false;
   if (S_ISSOCK(st.st_mode)) {
     send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;

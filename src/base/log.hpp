@@ -23,7 +23,8 @@ struct LogEvent {
 };
 
 /// Everything that rlock says to people goes to standard error through here, a line at a time, behind
-/// `rlock: `. Bytes that could steer a terminal are escaped.
+/// `rlock: `. Bytes that could steer a terminal are escaped. A line waits for whoever reads standard error, unless a
+/// signal asks rlock to end (but see log_without_blocking).
 ///
 /// error: always. note: what a user wants to know unless he said -q. info: with -v, and in a log for programs unless he
 /// said -q. debug: with -v, and the same again only after ten seconds without it.
@@ -53,8 +54,9 @@ std::string log_line(LogLevel level, std::string_view message, const LogEvent& e
 /// From here on what is said goes to syslog too (base/syslog.hpp).
 void log_to_syslog();
 
-/// From here on no line may block: one that standard error does not take at once is dropped. The
-/// thread that enforces a deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md).
+/// From here on no line may block: one that standard error does not take at once is dropped. The thread that enforces a
+/// deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md), nor must one that waits for its
+/// turn, or has acquired the lock and not started the command yet. Once is enough; more do nothing.
 void log_without_blocking();
 
 /// In a process that has closed its descriptors, standard error too: messages go to syslog alone, if they do.

@@ -11,13 +11,14 @@ struct Range {
   char32_t first, last;
 };
 
-// C1 controls; soft hyphen; zero width, direction and line separators; tags and variation selectors;
-// surrogates; what is not a character.
+// C1 controls; soft hyphen; joiners and letters that show nothing; zero width, direction and line separators; tags and
+// variation selectors; surrogates; what is not a character.
 constexpr std::array hidden{
-    Range{0x00, 0x1f},        Range{0x7f, 0x9f},     Range{0xad, 0xad},     Range{0x61c, 0x61c},
-    Range{0x180e, 0x180e},    Range{0x200b, 0x200f}, Range{0x2028, 0x202e}, Range{0x2060, 0x206f},
-    Range{0xd800, 0xf8ff},    Range{0xfeff, 0xfeff}, Range{0xfff0, 0xfffb}, Range{0xfffe, 0xffff},
-    Range{0xe0000, 0x1fffff},
+    Range{0x00, 0x1f},     Range{0x7f, 0x9f},       Range{0xad, 0xad},       Range{0x34f, 0x34f},
+    Range{0x61c, 0x61c},   Range{0x115f, 0x1160},   Range{0x17b4, 0x17b5},   Range{0x180b, 0x180f},
+    Range{0x200b, 0x200f}, Range{0x2028, 0x202e},   Range{0x2060, 0x206f},   Range{0x3164, 0x3164},
+    Range{0xd800, 0xf8ff}, Range{0xfeff, 0xfeff},   Range{0xffa0, 0xffa0},   Range{0xfff0, 0xfffb},
+    Range{0xfffe, 0xffff}, Range{0x1bca0, 0x1bca3}, Range{0x1d173, 0x1d17a}, Range{0xe0000, 0x1fffff},
 };
 
 // Length of the well-formed, printable character at the front of text; 0 where there is none.

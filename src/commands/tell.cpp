@@ -54,6 +54,7 @@ base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
 }
 
 void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl) {
+  base::log_without_blocking();  // the lease is running
   base::log_info("holding " + key + ", fence " + std::to_string(fence) +
                      (waited >= std::chrono::seconds(1) ? ", after waiting " + base::age_text(waited) : ""),
                  {"acquired",

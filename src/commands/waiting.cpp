@@ -55,6 +55,7 @@ void Waiting::look(Instant now) {
     const bool is_for_people = base::is_logged(base::LogLevel::note) && !base::is_log_for_programs();
     screen_ = !is_for_people ? Screen::none : base::is_screen(STDERR_FILENO) ? Screen::redrawn : Screen::none;
     if (is_for_people && screen_ == Screen::none && !told_people_ && ::isatty(STDERR_FILENO) == 1) {
+      base::log_without_blocking();
       base::log_note(line(now, max_columns));
     }
   }
@@ -112,6 +113,7 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
   }
   if (std::exchange(told_, true)) return;
   told_people_ = busy.is_of_other_form || base::is_logged(base::LogLevel::debug);
+  if (busy.is_of_other_form || base::is_logged(base::LogLevel::info)) base::log_without_blocking();
   if (busy.is_of_other_form) {
     base::log_note("waiting for " + key_ +
                        ", which another program holds as the other kind of lock: let all who use it give --compat "
@@ -129,7 +131,8 @@ void Waiting::unserved(const lock::Request& request, const std::string& server, 
   is_for(request.names.key);
   const bool is_news = !outage_;  // what else is wrong with it while it comes back is not
   outage_ = {error, since};
-  if (is_news) {
+  if (is_news && base::is_logged(base::LogLevel::info)) {
+    base::log_without_blocking();
     base::log_info(error.message + "; trying again", {"server_lost", {{"key", key_}, {"server", server}}});
   }
 }

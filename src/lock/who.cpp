@@ -16,8 +16,12 @@ using base::take_word;
 
 namespace {
 
+// Bytes. What another hand has written may be of any length, and the next one who waits would print it each second.
+constexpr std::size_t max_name = 255;
 constexpr std::size_t max_command = 500;
 constexpr char before_label = '\x1f';  // the unit separator of ASCII
+
+std::string at_most(std::size_t max, std::string_view text) { return std::string(base::whole_characters(text, max)); }
 
 std::string one_word(std::string text) {
   std::ranges::replace(text, ' ', '_');
@@ -37,9 +41,9 @@ std::string user_name() {
 Who Who::describe(pid_t pid, std::string command, std::string_view label) {
   std::array<char, HOST_NAME_MAX + 1> host{};
   ::gethostname(host.data(), host.size() - 1);
-  if (command.size() > max_command) command.resize(max_command);
+  command = at_most(max_command, command);
   std::ranges::replace(command, before_label, ' ');
-  return {host.data(), pid, user_name(), std::move(command), std::string(base::whole_characters(label, max_label))};
+  return {host.data(), pid, at_most(max_name, user_name()), std::move(command), at_most(max_label, label)};
 }
 
 std::string Who::summary() const { return user + "@" + host + " pid " + std::to_string(pid); }
@@ -52,11 +56,11 @@ std::string Who::encode() const {
 Who Who::decode(std::string_view text) {
   Who who;
   who.pid = base::parse_number<pid_t>(take_word(text)).value_or(0);
-  who.host = take_word(text);
-  who.user = take_word(text);
+  who.host = at_most(max_name, take_word(text));
+  who.user = at_most(max_name, take_word(text));
   const auto end = std::min(text.find(before_label), text.size());
-  who.command = text.substr(0, end);
-  if (end < text.size()) who.label = text.substr(end + 1);
+  who.command = at_most(max_command, text.substr(0, end));
+  if (end < text.size()) who.label = at_most(max_label, text.substr(end + 1));
   return who;
 }
 

@@ -17,7 +17,8 @@ using base::Readiness;
 namespace {
 
 constexpr int terminal = STDOUT_FILENO;
-constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+// Those that end a process by default and that people send: process/signals.cpp has the same.
+constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
 constexpr std::array others{SIGTSTP, SIGCONT, SIGWINCH};
 
 constexpr std::string_view alternate_screen = "\x1b[?1049h";

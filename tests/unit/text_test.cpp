@@ -18,9 +18,10 @@ TEST(Text, EscapesEveryByteThatCouldSteerATerminal) {
   }
   EXPECT_EQ(printable("\x1b[31m"), "\\x1b[31m");
   EXPECT_EQ(printable("\x1b]0;t\x07"), "\\x1b]0;t\\x07");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");                       // C1 CSI
-  EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae");              // right-to-left override
-  EXPECT_EQ(printable("\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xe2\x80"),  // overlong, surrogate, too high, cut
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");                             // C1 CSI
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae");                    // right-to-left override
+  EXPECT_EQ(printable("\xe3\x85\xa4\xcd\x8f"), "\\xe3\\x85\\xa4\\xcd\\x8f");  // Hangul filler, grapheme joiner
+  EXPECT_EQ(printable("\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xe2\x80"),        // overlong, surrogate, too high, cut
             "\\xc0\\x9b\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xe2\\x80");
 }
 
