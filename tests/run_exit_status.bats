@@ -28,3 +28,18 @@ teardown_file() { stop_servers; }
   expect 126 rlock run "$key" -- .
   is_free
 }
+
+@test "a line of shell, and a script whose interpreter is not there, are told how to be mended" {
+  expect 127 rlock run "$key" -- 'echo one; echo two'
+  [ "$output" = "rlock: cannot execute 'echo one; echo two': No such file or directory; for a line of shell write -- sh -c 'COMMAND'" ]
+  expect 127 rlock run "$key" -- 'no such' file
+  [[ $output == *': No such file or directory' ]]
+  printf '#!/bin/sh\r\ntouch ran\r\n' >of-windows
+  chmod +x of-windows
+  expect 127 rlock run "$key" -- ./of-windows
+  [[ $output == "rlock: cannot execute './of-windows': the interpreter that it names is not there; "*CRLF* ]]
+  # Repeated in part only.
+  expect 127 rlock run "$key" -- "$(printf '%02000d' 0 | sed 's,0\{200\},&/,g')"
+  [ "${#output}" -lt 300 ]
+  is_free
+}

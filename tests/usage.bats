@@ -343,6 +343,29 @@ verbs=(run acquire renew release status)
   wrong "--ttl: 'x' is not a duration" run -t x "$key" java -server -ttl
 }
 
+@test "flock -c is told how to write it" {
+  local shell="write rlock run KEY -- sh -c 'COMMAND'"
+  wrong "'-c' is not an option of rlock run; $shell" run -c 'touch ran' "$key"
+  wrong "'-c' is not an option of rlock run; $shell" run "$key" -c 'touch ran'
+  wrong "'--command' is not an option of rlock run; $shell" run "$key" --command 'touch ran'
+  wrong "'-c' is not an option of rlock acquire; see rlock acquire --help" acquire -c "$key"
+  [ ! -e ran ]
+}
+
+@test "a long value is repeated in part, and so that no password is seen" {
+  local long
+  long=$(printf '%5000s' | tr ' ' x)
+  wrong "--ttl: '${long:0:80}...' is not a duration" run --ttl "$long" "$key" -- true
+  [ "${#stderr}" -lt 200 ]
+  wrong "...' is not a verb of rlock" "$long"
+  [ "${#stderr}" -lt 200 ]
+  wrong "...' is not an option of rlock run" run --"$long" "$key" -- true
+  [ "${#stderr}" -lt 200 ]
+  wrong "'redis://***@host' is not a duration" run --ttl "redis://:$long@host" "$key" -- true
+  wrong 'has an unknown form; write redis://' run --server "$long" "$key" -- true
+  [ "${#stderr}" -lt 200 ]
+}
+
 # noted TEXT COMMAND...: it succeeds, and says this alone.
 noted() {
   run --separate-stderr -0 "${@:2}"

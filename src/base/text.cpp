@@ -71,10 +71,8 @@ void append_hex(std::string& text, unsigned char byte) {
 }
 
 std::string without_credentials(std::string_view text) {
-  // Our own hint at how URLs are written is not what somebody typed.
-  const auto hint = std::min(text.find("://["), text.size());
-  const auto scheme = text.substr(0, hint).find("://");
-  const auto at = text.substr(0, hint).rfind('@');
+  const auto scheme = text.find("://");
+  const auto at = text.rfind('@');
   if (scheme == std::string_view::npos || at == std::string_view::npos || at < scheme) return std::string(text);
   return std::string(text.substr(0, scheme + 3)) + "***" + std::string(text.substr(at));
 }

@@ -74,6 +74,7 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
     return verbs == every_verb ? in_quotes(name) + " stands before the verb; write it after; it is " + of
                                : message + "; it is " + of;
   }
+  if (is_shell_line(name) && (verbs & run) != 0) return message + std::string(instead_of_shell_line);
   std::vector<std::string_view> names{"help", "version"};
   const auto bare = std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
   const auto other_case = bare.size() == 1 ? static_cast<char>(bare[0] ^ 0x20) : '-';

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/settings.hpp"
@@ -26,6 +27,10 @@ base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::s
 /// All, with words anywhere among the options.
 base::Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
                                std::span<const std::string> arguments);
+
+/// What flock takes a line for the shell with, and what to write here.
+inline bool is_shell_line(std::string_view option) { return option == "-c" || option == "--command"; }
+inline constexpr std::string_view instead_of_shell_line = "; write rlock run KEY -- sh -c 'COMMAND'";
 
 /// NAME = VALUE, or NAME alone, of a file.
 struct Item {

@@ -2,6 +2,7 @@
 
 #include "base/duration.hpp"
 #include "base/number.hpp"
+#include "base/text.hpp"
 #include "cli/nearest.hpp"
 #include "cli/option_table.hpp"
 
@@ -10,7 +11,13 @@ namespace rlock::cli {
 using base::Duration;
 using commands::Options;
 
-std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+// Without its credentials first: one that is cut off before its @ would not be known for a URL with a password.
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t max_quoted = 80;  // bytes
+  const auto safe = base::without_credentials(text);
+  const auto quoted = base::whole_characters(safe, max_quoted);
+  return "'" + std::string(quoted) + (quoted.size() < safe.size() ? "...'" : "'");
+}
 
 namespace {
 

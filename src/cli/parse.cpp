@@ -123,6 +123,10 @@ Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
   if (command != words.end() && *command == "--") {
     ++command;
   } else if (command != words.end() && command->size() > 1 && command->starts_with('-')) {
+    if (is_shell_line(*command)) {
+      return fail(ErrorCode::usage,
+                  in_quotes(*command) + " is not an option of rlock run" + std::string(instead_of_shell_line));
+    }
     return fail(ErrorCode::usage,
                 in_quotes(*command) + " comes after KEY; options go before KEY, and COMMAND after --");
   }

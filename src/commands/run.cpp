@@ -36,6 +36,19 @@ namespace {
 // How long a release may delay the end of rlock once the command has ended; after that the guard goes on trying.
 constexpr base::Duration release_limit = 2s;
 
+// The system has one word for a program that is not there, a script whose interpreter is not there, and a line for a
+// shell that was given as flock -c takes it.
+std::string cannot_execute(const std::vector<std::string>& command, int error) {
+  constexpr std::size_t max_quoted = 200;  // bytes
+  const std::string program(base::whole_characters(command.front(), max_quoted));
+  const auto message = "cannot execute '" + program + (program.size() < command.front().size() ? "...': " : "': ");
+  if (error == ENOENT && program.contains('/') && ::access(command.front().c_str(), F_OK) == 0) {
+    return message + "the interpreter that it names is not there; look at its #! line, and for CRLF at its end";
+  }
+  const bool is_line = error == ENOENT && command.size() == 1 && program.contains(' ');
+  return message + std::strerror(error) + (is_line ? "; for a line of shell write -- sh -c 'COMMAND'" : "");
+}
+
 class Run {
  public:
   Run(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
@@ -86,7 +99,7 @@ class Run {
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
       status = base::exit_signal_base + signals_.first_ending().value_or(0);
     } else if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
-      why = "cannot execute '" + options_.command.front() + "': " + std::strerror(failed->error);
+      why = cannot_execute(options_.command, failed->error);
       status = failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
     } else {
       why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);

@@ -210,7 +210,9 @@ Result<Address> Address::parse(std::string_view text) {
   if (url.scheme == "unix") return read_unix(url, std::move(address));
   const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
   if (scheme == schemes.end()) {
-    return fail(ErrorCode::usage, "has an unknown form; write " + std::string(known_forms));
+    return fail(
+        ErrorCode::usage,
+        "has an unknown form; write redis://host[:port][/db], unix:///path, local, or another form of rlock help");
   }
   address.kind = scheme->kind;
   if (scheme->tls == Tls::yes) address.tls.emplace();

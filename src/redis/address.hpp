@@ -47,8 +47,8 @@ struct Address {
   int database = 0;
   bool is_local = false;  ///< the private server of this machine: nothing else counts
 
-  /// Reads a URL: one of known_forms. Percent escapes are undone. An empty password is none. A failure (usage) names
-  /// what is wrong with the URL, but not its user or password.
+  /// Reads a URL: one of those of cli/help.cpp. Percent escapes are undone. An empty password is none. A failure
+  /// (usage) names what is wrong with the URL, but not its user or password.
   static base::Result<Address> parse(std::string_view url);
 
   /// The URL without its password, for people, and for parse() again.
@@ -56,11 +56,6 @@ struct Address {
   /// The same without its ?query: for messages.
   std::string name() const;
 };
-
-/// Every form of a URL, for help and messages.
-inline constexpr std::string_view known_forms =
-    "redis://[[user:]password@]host[:port][/db], unix:///path[?db=N], redis+sentinel://host[:port],.../master[/db], "
-    "redis+cluster://host[:port],..., rediss instead of redis for TLS, or local";
 
 /// Whether these servers can keep a lock together: one alone, or 3 to 7 of which none is named twice. A failure (usage)
 /// says what is wrong.

@@ -44,9 +44,8 @@ TEST(Text, LosesThePasswordOfAUrlWhereverItStands) {
   EXPECT_EQ(without_credentials("'--server=redis://:hunter2@h' stands behind KEY"),
             "'--server=redis://***@h' stands behind KEY");
   EXPECT_EQ(without_credentials("redis://a b'c@d:hunter2@h is wrong"), "redis://***@h is wrong");
-  EXPECT_EQ(without_credentials("'redis://:a@b' is wrong; write redis://[user@]host"),
-            "'redis://***@b' is wrong; write redis://[user@]host");
-  for (const auto* harmless : {"", "a@b", "redis://h is wrong", "@ redis://h", "write redis://[user@]host"}) {
+  EXPECT_EQ(without_credentials("'redis://:a://[hunter2@b' is wrong"), "'redis://***@b' is wrong");
+  for (const auto* harmless : {"", "a@b", "redis://h is wrong", "@ redis://h"}) {
     EXPECT_EQ(without_credentials(harmless), harmless);
   }
 }
