@@ -67,7 +67,7 @@ bad() {
   [ "$(tail -1 out)" = 17s ]
 }
 
-@test "an /etc/rlock.conf that this user may not read is an error, or told where the server is named" {
+@test "an /etc/rlock.conf that this user may not read is an error, or with -v told where the server is named" {
   needs_mounts
   [ ! -e /etc/rlock.conf ] || skip 'there is an /etc/rlock.conf'
   cp "$RLOCK" rlock
@@ -87,17 +87,37 @@ bad() {
     status=0
     as_user -n key -- touch ran || status=$?
     echo "$status" >>said
-    RLOCK_SERVER=unix:///mnt/open as_user -n key -- echo named >>said
-    as_user -q --server unix:///mnt/open -n key -- echo quiet >>said
-    as_user --config /dev/null --server unix:///mnt/open -n key -- echo meant >>said
+    export RLOCK_SERVER=unix:///mnt/open
+    as_user -n key -- echo named >>said
+    env HOME=/nonexistent setpriv --reuid 65534 --regid 65534 --clear-groups ./rlock run -v -n key -- true >verbose 2>&1
+    env HOME=/nonexistent script -qec "setpriv --reuid 65534 --regid 65534 --clear-groups ./rlock run -n key -- true" /dev/null </dev/null >terminal
+    env HOME=/nonexistent setpriv --reuid 65534 --regid 65534 --clear-groups ./rlock run -v --config /dev/null -n key -- true >meant 2>&1
+    unset RLOCK_SERVER
+    # Where it lies behind a door, and where it leads nowhere.
+    mkdir -m 700 /etc/closed
+    mv /etc/rlock.conf /etc/closed
+    ln -s closed/rlock.conf /etc/rlock.conf
+    status=0
+    as_user -n key -- touch ran || status=$?
+    echo "$status" >>said
+    rm /etc/closed/rlock.conf
+    status=0
+    ./rlock run -n key -- touch ran 2>>said || status=$?
+    echo "$status" >>said
   ' || { [ $? != 99 ] || skip 'cannot mount'; false; }
   cat said
   [ ! -e ran ]
-  [ "$(grep -c . said)" = 6 ]
+  local told='rlock: this user may not read /etc/rlock.conf, so it does not count; --config /dev/null if that is meant'
+  [ "$(grep -c . said)" = 7 ]
   [[ "$(sed -n 1p said)" == 'rlock: this user may not read /etc/rlock.conf; '*--server* ]]
-  [ "$(sed -n 2p said)" = 78 ]
-  [[ "$(sed -n 3p said)" == 'rlock: this user may not read /etc/rlock.conf, so it does not count; '* ]]
-  [ "$(sed -n 4,6p said | tr '\n' ' ')" = 'named quiet meant ' ]
+  [ "$(sed -n 2,3p said | tr '\n' ' ')" = '78 named ' ]
+  [ "$(sed -n 4p said)" = "$(sed -n 1p said)" ]
+  [ "$(sed -n 5p said)" = 78 ]
+  [ "$(sed -n 6p said)" = 'rlock: /etc/rlock.conf cannot be read: No such file or directory' ]
+  [ "$(sed -n 7p said)" = 78 ]
+  grep -qx "$told" verbose
+  [ "$(tr -d '\r' <terminal)" = "$told" ]
+  run -1 grep 'may not read' meant
 }
 
 @test "a section counts for its verb alone, and over the lines above it" {

@@ -124,6 +124,10 @@ void log(LogLevel level, std::string_view message, const LogEvent& event) {
   if (has_syslog) send_to_syslog(level, encoder != nullptr ? std::string_view(line) : message);
 }
 
+void log_advice(std::string_view message) {
+  log(::isatty(STDERR_FILENO) == 1 ? LogLevel::note : LogLevel::info, message);
+}
+
 void log_for_programs(LogLevel level, std::string_view message, const LogEvent& event) {
   if (encoder != nullptr && is_logged(level)) write_line(log_line(level, message, event));
 }

@@ -235,7 +235,7 @@ Result<void> read_machine_file(Settings& settings, const VerbRow& verb) {
     return fail(ErrorCode::configuration, "this user may not read " + path +
                                               "; name the server with --server or RLOCK_SERVER, or ask for the right");
   }
-  settings.note("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
+  settings.advise("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
   return {};
 }
 
@@ -257,7 +257,11 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   } else if (const char* user = std::getenv("HOME"); user != nullptr && *user != '\0') {
     own = std::string(user) + "/.config/rlock.conf";
   }
-  const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
+  // A link that leads nowhere, or where this user may not look, is there: passed over it would mean another server.
+  const auto is_there = [](const std::string& path) {
+    struct stat st{};
+    return ::lstat(path.c_str(), &st) == 0;
+  };
   // The user's file first: an option that it has set is not changed by the machine's file.
   if (!own.empty() && is_there(own)) RLOCK_TRY(read_file(settings, verb, own));
   if (is_there(machine_file)) RLOCK_TRY(read_machine_file(settings, verb));

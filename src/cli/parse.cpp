@@ -188,6 +188,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (options.syslog) base::log_to_syslog();
   note_strange_variables();
   for (const auto& note : settings.notes()) base::log_note(note);
+  for (const auto& advice : settings.advice()) base::log_advice(advice);
   return verb->handler;
 }
 

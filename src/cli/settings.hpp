@@ -44,10 +44,14 @@ class Settings {
   /// What to say when it is known whether -q wants it said.
   void note(std::string text) { notes_.push_back(std::move(text)); }
   const std::vector<std::string>& notes() const { return notes_; }
+  /// The same of what base::log_advice is to say.
+  void advise(std::string text) { advice_.push_back(std::move(text)); }
+  const std::vector<std::string>& advice() const { return advice_; }
 
  private:
   commands::Options& options_;
   std::vector<std::string> notes_;
+  std::vector<std::string> advice_;
   unsigned long set_ = 0;  ///< a bit a row
   unsigned long off_ = 0;  ///< the flags that are set to false
 };

@@ -148,8 +148,8 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     if (other_host == nullptr) other_host = in_the_clear(address);
   }
   if (other_host != nullptr) {
-    base::log_note("the password goes to " + other_host->host +
-                   " as it is, for all in between to read; rediss:// encrypts");
+    base::log_advice("the password goes to " + other_host->host +
+                     " as it is, for all in between to read; rediss:// encrypts");
   }
   return addresses;
 }
