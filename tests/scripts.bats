@@ -897,6 +897,64 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   claimed_by b
 }
 
+# at MS ACTION...: under a clock that stands there.
+at() {
+  clock_at "$1"
+  shift
+  "$@"
+}
+# stood_before N TOKEN: N who are dead stand before this one.
+stood_before() {
+  redis eval "local ticket = redis.call('ZSCORE', KEYS[1], ARGV[1])
+    for i = 1, $1 do redis.call('ZADD', KEYS[1], ticket - $1 + i - 1, 'before' .. i) end" 1 "rlock:q:{rlock:$key}" "$2"
+}
+look() { acquire "$1" 30000 "$(redis zscore "rlock:q:{rlock:$key}" "$1")" >/dev/null; }
+
+@test "where all who live are far behind, those who are frozen at the head are passed all the same" {
+  at 100000000 acquire a 10000000
+  queued frozen
+  at 100000100 queued far
+  stood_before 600 far
+  look far
+  # As seldom as it asks, and no clock has stepped.
+  at 100013900 look far
+  at 100028300 look far
+  at 100042700 look far
+  release a
+  claimed_by far
+}
+
+@test "the clock of the server steps forward by half a minute: nobody is silent for that, if some wait far behind too" {
+  at 100000000 acquire a 10000000
+  queued near
+  at 100000100 queued far
+  stood_before 600 far
+  look far
+  # The server stood still once, and all but one are heard again.
+  at 100030000 look far
+  look near
+  at 100032000 look far
+  at 100062000 look far
+  release a
+  claimed_by near
+}
+
+@test "a heartbeat of one far behind counts, though it comes when the last one ceases to" {
+  at 100000000 acquire a 10000000
+  at 99990000 queued far
+  stood_before 600 far
+  at 100000100 look far
+  # As late as it said.
+  at 100012100 look far
+  redis zremrangebyrank "rlock:q:{rlock:$key}" 0 599
+  at 100012200 queued b
+  at 100019000 look b
+  at 100026000 look b
+  at 100033000 look b
+  release a
+  claimed_by far
+}
+
 @test "the clock of the server steps back to before its start: the grace lasts, and a lock can be reclaimed" {
   prelude="local real, redis = redis, {}
     setmetatable(redis, {__index = real})

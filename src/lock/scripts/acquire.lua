@@ -134,18 +134,20 @@ else
   ticket = has and (asked == 0 or has <= asked) and has or asked
   local known, seen = record_of(token)
   -- A record that was written a moment ago is not written again, to keep a look cheap.
-  if has ~= ticket or not scored or known ~= wake or math.abs(now() - seen) >= FRESH_US then
-    local from = silence_counts_from()
+  local function far() return wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0 end
+  local known, seen = record_of(token)
+  rank = scored and redis.call('ZRANK', queue, token) or -1
+  if has ~= ticket or not scored or known ~= wake or math.abs(now() + far() - seen) >= FRESH_US then
+    local from, are_far = silence_counts_from()
+    are_far = are_far and far() >= GAP_US / 2
     if several then redis.call('ZREM', holders, token) end  -- what is left of a claim that lapsed
     redis.call('ZADD', queue, integer(ticket), token)
-    rank = redis.call('ZRANK', queue, token)
-    local far = wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0
-    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far), '@',
-               integer(now()) .. ' ' .. integer(from))
-    keep(queue, QUEUE_MS + far / 1000)
-    keep(info, QUEUE_MS + far / 1000)
+    if has ~= ticket or not scored then rank = redis.call('ZRANK', queue, token) end
+    redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far()), '@',
+               integer(now() + (are_far and far() + GAP_US or 0)) .. ' ' .. integer(from))
+    keep(queue, QUEUE_MS + far() / 1000)
+    keep(info, QUEUE_MS + far() / 1000)
   end
-  rank = rank < 0 and redis.call('ZRANK', queue, token) or rank
 end
 
 if left > 0 then return {0, ticket, rank, left, 0, '', 0} end

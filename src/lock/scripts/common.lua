@@ -15,7 +15,8 @@
 --                  FENCE  of a holder; of a waiter 0, or 1 where it has a --once
 --                  MODE   'x' exclusive: then it is version 1; 's' shared; or the number of slots
 --                  WHO    free text for status, never read here
---                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts;
+--                and "@" -> "HEARD FROM": when a waiter was last heard, and since when silence counts; HEARD is to come, until
+--                when one is to be heard, where all who live are far behind;
 --                "@reclaimed" -> the last fence, as it was when one of several holders last reclaimed the lock
 -- KEYS[4] fence  string: the last fence given out
 -- KEYS[5] tombstone  string: exists once this token was released; a late command of it does nothing

@@ -20,13 +20,14 @@ local function tell_watchers(gone)
 end
 
 -- Since when silence counts. Some waiter sends a heartbeat every few seconds. If none was heard for longer, or the last
--- one lies in the future, the clock has stepped or the server stood still, and no waiter counts as silent.
+-- one lies in the future, the clock has stepped or the server stood still, and no waiter counts as silent. And whether, as
+-- far as is known, all who live are far behind: the others are frozen, and so long a silence is nothing new.
 local function silence_counts_from()
   local heard, from = string.match(redis.call('HGET', info, '@') or '', '^(%d+) (%d+)$')
   if not heard then return 0 end
   heard = tonumber(heard)
-  if heard > now() or now() - heard > GAP_US then return now() end
-  return tonumber(from)
+  if heard > now() + MAX_FAR_US + GAP_US or now() - heard > GAP_US then return now(), true end
+  return tonumber(from), heard > now()
 end
 
 local function silent(seen, limit)
