@@ -32,7 +32,8 @@ done
 umask 022
 version=$(<VERSION)
 maintainer="${DEBFULLNAME:-The rlock authors} <${DEBEMAIL:-rlock@rlock.invalid}>"
-epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y VERSION)}
+# git hides the commit from whoever does not own the files, such as root in a container.
+epoch=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$PWD" log -1 --format=%ct 2>/dev/null || stat -c %Y VERSION)}
 export SOURCE_DATE_EPOCH=$epoch LC_ALL=C.UTF-8 TZ=UTC
 
 work=$(mktemp -d)

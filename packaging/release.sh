@@ -63,7 +63,9 @@ done
 
 bash "$root/packaging/install-deps.sh" release
 version=$(head -n 1 "$root/VERSION")
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/VERSION")}
+# git hides the commit from whoever does not own the files, such as root in a container.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" -c safe.directory="$root" log -1 --format=%ct 2>/dev/null ||
+    stat -c %Y "$root/VERSION")}
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 umask 022
 mkdir -p "$out" "$cache"
@@ -220,5 +222,5 @@ for arch in "${architectures[@]}"; do
     build_rlock
     pack
 done
-[[ -n $binary_only ]] || (cd "$out" && sha256sum rlock-*.tar.gz rlock_*.deb >SHA256SUMS)
+[[ -n $binary_only ]] || (cd "$out" && sha256sum rlock-"$version"-*.tar.gz rlock_"$version"_*.deb >SHA256SUMS)
 echo "release: made $out" >&2

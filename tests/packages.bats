@@ -64,6 +64,13 @@ data() {
   cmake -P build/uninstall.cmake
   [ "$(cd there && find . -type f | sort | tr '\n' ' ')" = './rlock/bin/other ./rlock/share/doc/rlock/notes ' ]
   [ ! -e there/rlock/share/doc/rlock/examples ]
+  cmake --install build --prefix "$PWD/a[b]/rlock"
+  touch 'a[b]/rlock/notes'
+  cmake -P build/uninstall.cmake
+  [ "$(find 'a[b]' -type f)" = 'a[b]/rlock/notes' ]
+  DESTDIR=$PWD/destination cmake --install build
+  DESTDIR=$PWD/destination cmake -P build/uninstall.cmake
+  [ -z "$(find destination -type f -o -name rlock)" ]
   run cmake -P build/uninstall.cmake
   [ "$status" != 0 ]
   [[ $output == *'nothing to uninstall'* ]]
@@ -108,6 +115,22 @@ data() {
   mkdir again
   cmp "$deb" "$(umask 077 && SOURCE_DATE_EPOCH=1700000000 TZ=Asia/Tokyo package again)"
   [ "$(dpkg-deb --contents "$deb" | awk '{ print $4, $5 }' | sort -u)" = "$(date -d @1700000000 '+%F %R')" ]
+}
+
+@test "root packs the files of another user with the same bytes: the time is that of the commit" {
+  needs_package
+  [ "$EUID" = 0 ] || skip 'needs root'
+  command -v git >/dev/null || skip 'needs git'
+  mkdir tree one two
+  (cd "$root" && tar --create --exclude=./build --exclude=./.git .) | tar --extract --directory=tree
+  git -C tree -c init.defaultBranch=main init --quiet
+  git -C tree add VERSION
+  GIT_COMMITTER_DATE='2020-02-02T02:02:02Z' git -C tree -c user.name=ann -c user.email=ann@example.com commit --quiet -m one
+  bash tree/packaging/debian.sh --binary "$RLOCK" --output one
+  chown -R 12345 tree
+  bash tree/packaging/debian.sh --binary "$RLOCK" --output two
+  cmp one/*.deb two/*.deb
+  [ "$(TZ=UTC dpkg-deb --contents two/*.deb | awk '{ print $4, $5 }' | sort -u)" = '2020-02-02 02:02' ]
 }
 
 @test "debian.sh says what it cannot pack" {
