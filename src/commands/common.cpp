@@ -64,14 +64,14 @@ int report(const base::Error& error, const Options& options, const process::Sign
   }
   std::string message = error.message;
   base::LogFields fields;
-  if (!options.key.empty()) fields.push_back({"key", options.key});
-  fields.push_back({"exit_status", std::int64_t{base::exit_status_of(error.code)}});
+  if (!options.key.empty()) fields.emplace_back("key", options.key);
+  fields.emplace_back("exit_status", std::int64_t{base::exit_status_of(error.code)});
   const bool is_of_user = error.code == ErrorCode::usage || error.code == ErrorCode::configuration;
   if (!is_of_user && !options.key.empty()) message.insert(0, options.key + ": ");
   if (error.code == ErrorCode::refused) message += "; see SECURITY in rlock(1)";
   if (base::may_pass(error) && since) {
     const auto tried = base::BootClock::now() - *since;
-    fields.push_back({"tried_ms", ms_of(tried)});
+    fields.emplace_back("tried_ms", ms_of(tried));
     const auto rounded = base::age_text(std::chrono::round<std::chrono::seconds>(tried));
     message += options.nonblock ? "; tried once (--nonblock)"
                : options.wait   ? "; tried for " + rounded + " (--wait)"
@@ -154,7 +154,7 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
     if (sights && sights->size() == 1 && !sights->front().holders.empty()) {
       if (const auto& record = sights->front().holders.front().record) {
         message += ": " + holder_text(*record);
-        event.fields.push_back({"holder", holder_fields(*record)});
+        event.fields.emplace_back("holder", holder_fields(*record));
       }
     }
   }

@@ -27,9 +27,9 @@ base::LogFields holder_fields(const lock::Record& holder) {
                          {"pid", std::int64_t{holder.who.pid}},
                          {"user", holder.who.user},
                          {"fence", static_cast<std::int64_t>(holder.fence)}};
-  if (auto since = base::rfc3339(holder.since_us)) fields.push_back({"since", std::move(*since)});
-  if (!holder.who.label.empty()) fields.push_back({"label", holder.who.label});
-  if (!holder.who.command.empty()) fields.push_back({"command", holder.who.command});
+  if (auto since = base::rfc3339(holder.since_us)) fields.emplace_back("since", std::move(*since));
+  if (!holder.who.label.empty()) fields.emplace_back("label", holder.who.label);
+  if (!holder.who.command.empty()) fields.emplace_back("command", holder.who.command);
   return fields;
 }
 
@@ -47,9 +47,9 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
 
 base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
   base::LogFields fields{{"key", key}};
-  if (busy.rank >= 0) fields.push_back({"ahead", busy.rank});
-  if (busy.kept_for) fields.push_back({"kept_ms", std::int64_t{busy.kept_for->count()}});
-  if (busy.holder) fields.push_back({"holder", holder_fields(*busy.holder)});
+  if (busy.rank >= 0) fields.emplace_back("ahead", busy.rank);
+  if (busy.kept_for) fields.emplace_back("kept_ms", std::int64_t{busy.kept_for->count()});
+  if (busy.holder) fields.emplace_back("holder", holder_fields(*busy.holder));
   return fields;
 }
 
