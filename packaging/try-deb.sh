@@ -91,6 +91,7 @@ is 'a job finds the lock held' env RLOCK_SERVER=$url bash -c 'rlock run key -- r
 is 'an ordinary user who names no server gets an error' bash -c '[ "$1" = 78 ]' bash \
     "$(as_user rlock status >/dev/null 2>&1; echo $?)"
 is 'an ordinary user names a server' as_user env RLOCK_SERVER=$url rlock run key -- true
+is 'and that says nothing that cron would mail' bash -c '[ ! -s said ]'
 is 'the server of an ordinary user' as_user rlock --server local run key -- true
 
 # Edited, it stays; and so does who may read it.

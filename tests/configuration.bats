@@ -42,6 +42,9 @@ bad() {
   [ "$(ttl)" = 11s ]
   export XDG_CONFIG_HOME=$PWD/xdg
   [ "$(ttl)" = 12s ]
+  # As the XDG specification has it, only an absolute path counts.
+  [ "$(XDG_CONFIG_HOME=xdg ttl)" = 11s ]
+  [ "$(XDG_CONFIG_HOME=xdg HOME=home ttl)" = 30s ]
   export RLOCK_CONFIG=one.conf
   [ "$(ttl)" = 13s ]
   [ "$(ttl --config two.conf)" = 14s ]

@@ -251,11 +251,16 @@ Result<void> read_configuration(Settings& settings, const VerbRow& verb) {
   if (const auto& named = settings.options().config_file; !named.empty()) {
     return read_file(settings, verb, named, settings.options().config_file_source);
   }
+  // One that is not absolute does not count, as the XDG specification has it: each directory would be another server.
+  const auto directory = [](const char* name) {
+    const char* path = std::getenv(name);
+    return path != nullptr && *path == '/' ? std::string(path) : std::string();
+  };
   std::string own;
-  if (const char* home = std::getenv("XDG_CONFIG_HOME"); home != nullptr && *home != '\0') {
-    own = std::string(home) + "/rlock.conf";
-  } else if (const char* user = std::getenv("HOME"); user != nullptr && *user != '\0') {
-    own = std::string(user) + "/.config/rlock.conf";
+  if (const auto home = directory("XDG_CONFIG_HOME"); !home.empty()) {
+    own = home + "/rlock.conf";
+  } else if (const auto user = directory("HOME"); !user.empty()) {
+    own = user + "/.config/rlock.conf";
   }
   // A link that leads nowhere, or where this user may not look, is there: passed over it would mean another server.
   const auto is_there = [](const std::string& path) {
