@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   rlock::base::remember_arguments(argc, argv);
   set_log_format();
   Options options;
-  const int status = parse_and_dispatch({argv + 1, argv + argc}, options);
+  const int status = parse_and_dispatch({argv + (argc > 0 ? 1 : 0), argv + argc}, options);
   // `eval "$(rlock acquire --export KEY)"` succeeds when there is nothing to evaluate, and the script would go on
   // without the lock, under set -e too.
   if (status != rlock::base::exit_success && options.format == rlock::commands::Format::shell) {
