@@ -59,8 +59,11 @@ stage() {
 }
 stage >"$work/log" 2>&1 || die "cmake --install failed: $(<"$work/log")"
 install -D -m 755 "$binary" "$root/usr/bin/rlock"
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/rlock" 2>/dev/null ||
-    [[ $architecture != "$(dpkg --print-architecture)" ]] || die "cannot strip $binary"
+# That of a release is stripped, and stays as it is, whatever this strip would make of it.
+if [[ $(readelf --section-headers --wide "$binary") == *'] .'@(symtab|debug)* ]]; then
+    strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/rlock" 2>/dev/null ||
+        [[ $architecture != "$(dpkg --print-architecture)" ]] || die "cannot strip $binary"
+fi
 
 install -D -m 640 packaging/examples/rlock.conf "$root/etc/rlock.conf"
 install -D -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/rlock"

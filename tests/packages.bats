@@ -133,6 +133,14 @@ data() {
   [ "$(TZ=UTC dpkg-deb --contents two/*.deb | awk '{ print $4, $5 }' | sort -u)" = '2020-02-02 02:02' ]
 }
 
+@test "a program that is stripped is packed byte for byte, as that of a release is" {
+  needs_package
+  strip --strip-unneeded --remove-section=.comment --remove-section=.note -o bare "$RLOCK"
+  echo behind >>bare # which strip would leave out
+  dpkg-deb --extract "$(bash "$root/packaging/debian.sh" --binary bare --output .)" unpacked
+  cmp bare unpacked/usr/bin/rlock
+}
+
 @test "debian.sh says what it cannot pack" {
   needs_package
   run -1 bash "$root/packaging/debian.sh" --binary /nonexistent
