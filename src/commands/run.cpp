@@ -113,7 +113,8 @@ class Run {
   int not_started(const base::Error& error) {
     farewell_.not_started(base::exit_cannot_start);
     release(nullptr, std::nullopt);
-    base::log_error(error.message);
+    base::log_error(error.message,
+                    {"error", {{"key", options_.key}, {"exit_status", std::int64_t{base::exit_cannot_start}}}});
     return base::exit_cannot_start;
   }
 
