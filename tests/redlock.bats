@@ -141,6 +141,22 @@ commands_processed() { at "$1" info stats | sed -n 's/^total_commands_processed:
   expect 0 rlock release "$key" "$token"
 }
 
+@test "status waits for a slow server where its vote decides whether the lock is held" {
+  local with name start
+  token=$(rlock acquire -t 20s "$key")
+  mapfile -t with < <(held_at)
+  ((${#with[@]} >= 3))
+  for name in "${with[@]:3}"; do at "$name" del "rlock:$key"; done
+  stop "${with[1]}"
+  (sleep 0.7 && resume "${with[1]}") 3>&- &
+  rlock status --json "$key" | jq -e '.held and .votes == 3'
+  # But for no longer than one server may take.
+  stop "${with[1]}"
+  start=$EPOCHREALTIME
+  expect 1 rlock status --exit-code --connect-timeout 1s "$key"
+  awk "BEGIN { exit !($EPOCHREALTIME - $start < 5) }"
+}
+
 status_names_both() {
   local said
   said=$(rlock status -v 2>&1) || return

@@ -6,8 +6,32 @@
 
 namespace rlock::lock {
 
+namespace {
+
+// The holders of a sight, each with what tells it from others: each server has a time of its own, and may have a fence
+// of its own.
+template <class Visit>
+void for_each_holder(const Inspection& sight, const Visit& visit) {
+  std::map<std::string, int> met;  // a shell may hold a shared lock twice
+  for (const auto& holder : sight.holders) {
+    auto who = holder.record ? holder.record->mode.encode() + " " + holder.record->who.encode() : "";
+    who += " " + std::to_string(met[who]++);
+    visit(std::move(who), holder);
+  }
+}
+
+}  // namespace
+
+bool may_gain_majority(std::span<const Inspection* const> sights, std::size_t missing, std::size_t of) {
+  std::map<std::string, std::size_t> votes;
+  for (const auto* sight : sights) {
+    for_each_holder(*sight, [&](std::string who, const Inspection::Holder&) { ++votes[std::move(who)]; });
+  }
+  return std::ranges::any_of(
+      votes, [&](const auto& entry) { return entry.second * 2 <= of && (entry.second + missing) * 2 > of; });
+}
+
 Inspection merged(std::vector<Inspection> sights, std::size_t of) {
-  // Holders are told apart by who they are: each server has a time of its own, and may have a fence of its own.
   struct Votes {
     const Inspection* first = nullptr;
     Inspection::Holder holder;
@@ -15,18 +39,15 @@ Inspection merged(std::vector<Inspection> sights, std::size_t of) {
   };
   std::map<std::string, Votes> all;
   for (const auto& sight : sights) {
-    std::map<std::string, int> met;  // a shell may hold a shared lock twice
-    for (const auto& holder : sight.holders) {
-      auto who = holder.record ? holder.record->mode.encode() + " " + holder.record->who.encode() : "";
-      who += " " + std::to_string(met[who]++);
-      auto& votes = all[who];
+    for_each_holder(sight, [&](std::string who, const Inspection::Holder& holder) {
+      auto& votes = all[std::move(who)];
       if (votes.count++ == 0) {
         votes.first = &sight;
         votes.holder = holder;
       } else if (votes.holder.ttl_left && holder.ttl_left) {
         votes.holder.ttl_left = std::min(*votes.holder.ttl_left, *holder.ttl_left);
       }
-    }
+    });
   }
   const auto longest = std::ranges::max_element(sights, {}, &Inspection::waiting);
   const auto most = std::ranges::max_element(all, {}, [](const auto& entry) { return entry.second.count; });

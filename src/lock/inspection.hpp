@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,5 +52,9 @@ struct Inspection {
 
 /// What each of the servers that answered says of a lock, as one sight; of: how many servers there are.
 Inspection merged(std::vector<Inspection> sights, std::size_t of);
+
+/// Whether `missing` more sights can make a holder of a majority of one that has none yet: without them it would be
+/// said that a held lock is not held.
+bool may_gain_majority(std::span<const Inspection* const> sights, std::size_t missing, std::size_t of);
 
 }  // namespace rlock::lock

@@ -77,7 +77,8 @@ class Quorum final : public Backend {
   void tidy();
 
   template <class T>
-  base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call);
+  base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call,
+                                       const std::function<bool(const std::vector<T>&, std::size_t)>& needs_more = {});
   std::size_t votes(base::Instant now) const;
   std::uint64_t largest_fence(base::Instant now) const;
   base::Instant counts_from(base::Instant now) const;

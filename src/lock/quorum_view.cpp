@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -12,9 +13,11 @@ using base::Instant;
 using base::Result;
 using base::Wait;
 
-// What each server that answers in time says; fewer than q answers are a failure.
+// What each server that answers in time says; fewer than q answers are a failure. needs_more: of the answers, and how
+// many may still come: whether these are to be waited for as long as may be.
 template <class T>
-Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(Voter&, Wait)>& call) {
+Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(Voter&, Wait)>& call,
+                                       const std::function<bool(const std::vector<T>&, std::size_t)>& needs_more) {
   ++bid_.flight;
   std::vector<T> answers;
   for (auto& member : members_) {
@@ -28,7 +31,11 @@ Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(
       }
     });
   }
-  const auto flown = fly(wait, [] { return false; }, [&] { return answers.size() >= quorum_; });
+  const auto may_leave = [&] {
+    if (answers.size() < quorum_ || !needs_more) return answers.size() >= quorum_;
+    return !needs_more(answers, count([&](const Member& m) { return m.flight == bid_.flight && m.call.is_running(); }));
+  };
+  const auto flown = fly(wait, [] { return false; }, may_leave);
   for (auto& member : members_) {
     if (!member->call.is_running()) continue;
     member->call.cancel();  // later there would be nowhere to put its answer
@@ -42,7 +49,15 @@ Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(
 Result<std::vector<Inspection>> Quorum::inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                 Wait wait) {
   auto servers = RLOCK_TRY(ask_all<std::vector<Inspection>>(
-      wait, [&](Voter& voter, Wait own) { return voter.inspect(wire_keys, max_waiters, own); }));
+      wait, [&](Voter& voter, Wait own) { return voter.inspect(wire_keys, max_waiters, own); },
+      [&](const std::vector<std::vector<Inspection>>& said, std::size_t missing) {
+        std::vector<const Inspection*> sights(said.size());
+        for (std::size_t key = 0; key < wire_keys.size(); ++key) {
+          std::ranges::transform(said, sights.begin(), [&](const auto& server) { return &server[key]; });
+          if (may_gain_majority(sights, missing, members_.size())) return true;
+        }
+        return false;
+      }));
   std::vector<Inspection> result;
   for (std::size_t key = 0; key < wire_keys.size(); ++key) {
     std::vector<Inspection> sights;
