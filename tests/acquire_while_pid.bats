@@ -383,6 +383,14 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
   nobody_called
 }
 
+@test "process 1 is refused: it could not be stopped if the lock were lost" {
+  # In a namespace of its own: it must not be that of this machine, whatever rlock does.
+  { [ "$EUID" = 0 ] && unshare --pid --fork true 2>/dev/null; } || skip 'needs root and pid namespaces'
+  run -64 timeout 20 unshare --pid --fork --kill-child bash -c '[ $$ = 1 ] && rlock acquire --while-pid 1 "$1"; exit $?' bash "$key"
+  [ "$output" = 'rlock: --while-pid: process 1 cannot be stopped if the lock is lost; write rlock run KEY -- COMMAND' ]
+  is_free
+}
+
 @test "a keeper that cannot begin, for want of descriptors: the lock is free, and no guard is left that stops the script" {
   not_sanitized 'needs descriptors of its own'
   local most failed=0

@@ -20,6 +20,11 @@ using base::Result;
 Result<OtherProcess> OtherProcess::open(pid_t pid) {
   const auto name = std::to_string(pid);
   if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself; in a script write $$");
+  // The kernel keeps most signals from it, SIGKILL too, and what it started is all there is. A container's script is
+  // one, or a process whose parent has ended takes it for that.
+  if (pid == 1) {
+    return fail(ErrorCode::usage, "process 1 cannot be stopped if the lock is lost; write rlock run KEY -- COMMAND");
+  }
   base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd && errno == ESRCH) return fail(ErrorCode::usage, "there is no process " + name);
   // A thread has a number too. ENOENT: newer kernels say so.
