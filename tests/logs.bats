@@ -63,8 +63,21 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   RLOCK_LOG_FORMAT=json expect 64 rlock run --no-such-option "$key" -- true
   printf '%s\n' "$output" >said
   event error '.level == "error" and (.message | contains("--no-such-option"))'
-  expect 64 rlock run --log-format json
+  # The format that the command line asks for, wherever it stands before COMMAND.
+  local line
+  for line in '--log-format json' '--log-format json -x -s KEY true' '-t bad --log-format json KEY true' \
+    '--no-such-option --log-format=json KEY true' '-w 5s --log-format json -nE 999 KEY true'; do
+    # shellcheck disable=SC2086 # words
+    expect 64 rlock run $line
+    are_objects <(printf '%s\n' "$output")
+  done
+  expect 64 rlock sttus --log-format json
   are_objects <(printf '%s\n' "$output")
+  for line in '-x -s KEY rlock run --log-format json' '-t bad -- --log-format json'; do
+    # shellcheck disable=SC2086 # words
+    expect 64 rlock run $line
+    [[ $output == 'rlock: '* ]]
+  done
   RLOCK_SERVER=unix:///nonexistent expect 69 rlock acquire -n --log-format json "$key"
   printf '%s\n' "$output" >said
   event error ".key == \"$key\" and .exit_status == 69 and (.message | startswith(\"$key: \"))"

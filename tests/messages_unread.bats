@@ -99,3 +99,18 @@ full_pipe() {
 	assert os.waitpid(pid, 0)[1] == 0
 	END
 }
+
+@test "a line of which a pipe takes a part spoils no other line" {
+  key+=$(printf '日%.0s' {1..335})  # a line of more bytes than a pipe takes at once or not at all
+  full_pipe
+  dd bs=4096 count=1 <&9 of=/dev/null 2>/dev/null
+  # shellcheck disable=SC2016 # for the inner shell
+  rlock run --log-format json "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 2>full 3>&- 9>&- &
+  until_true 10 test -e up
+  timeout 1 cat <&9 >said || true
+  touch go
+  ended 0 $!
+  timeout 1 cat <&9 >>said || true
+  [ "$(tail -n 1 said | jq -r .event)" = released ]
+  [ "$(tr -d '\0' <said | grep -c '"event":"acquired"')" = 1 ]
+}

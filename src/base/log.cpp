@@ -27,6 +27,7 @@ std::atomic<LogLevel> threshold{LogLevel::note};
 std::atomic<int> out{STDERR_FILENO};
 std::atomic<int> send_flags{-1};  // >= 0: out is a socket, to be sent to with these
 std::atomic<bool> may_block{true};
+std::atomic<bool> is_torn{false};  // a pipe took a part of the last line: the next one is not to be part of it
 constexpr int signal_check_ms = 100;
 std::atomic<LogEncoder> encoder{nullptr};
 std::atomic<bool> has_syslog{false};
@@ -79,8 +80,9 @@ void write_line(std::string_view line) {
     return;
   }
   if (!is_writable()) return;
-  const auto text = std::string(take_live_line()).append(line);
-  (void)!::write(out, text.data(), text.size());
+  const auto text = std::string(is_torn ? "\n" : take_live_line()).append(line);
+  if (const auto n = ::write(out, text.data(), text.size()); n >= 0)
+    is_torn = static_cast<std::size_t>(n) < text.size();
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "cli/help.hpp"
 #include "cli/nearest.hpp"
 #include "commands/common.hpp"
+#include "commands/log_json.hpp"
 #include "version.hpp"
 
 namespace rlock::cli {
@@ -25,6 +26,7 @@ namespace rlock::cli {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
+using commands::LogFormat;
 using commands::Options;
 
 namespace {
@@ -72,6 +74,36 @@ bool wants_export(std::span<const std::string> own_words) {
                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
     return !nearest(word, name).empty();
   });
+}
+
+bool takes_value(std::string_view word) {
+  if (word.contains('=')) return false;
+  const auto names = option_table();
+  const auto row = std::ranges::find_if(names, [&](const OptionRow& each) {
+    return word.starts_with("--") ? each.name == word.substr(2) : each.letter != '\0' && each.letter == word.back();
+  });
+  return row != names.end() && row->kind != Kind::flag;
+}
+
+// The format that the command line asks for counts for what is wrong with it, wherever it stands before COMMAND. Only
+// when something is wrong: else the parser has set it.
+void set_log_format_of(std::span<const std::string> words) {
+  constexpr std::string_view name = "--log-format";
+  const auto set = [](std::string_view format) {
+    if (format == "json" || format == "text")
+      commands::set_log_format(format == "json" ? LogFormat::json : LogFormat::text);
+  };
+  std::size_t others = 0;  // the verb, KEY
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const auto& word = words[i];
+    if (word.size() < 2 || word.front() != '-') {
+      if (++others == 2 && words.front() == "run") return;
+    } else if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) {
+      set(std::string_view(word).substr(name.size() + 1));
+    } else if (takes_value(word) && ++i < words.size() && word == name) {
+      set(words[i]);
+    }
+  }
 }
 
 Finished help(std::span<const std::string> words) {
@@ -147,6 +179,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
 
   auto parsed = parse_up_to_word(settings, every_verb, "rlock", all);
   if (!parsed) {
+    set_log_format_of(all);
     if (wants_export(all)) options.format = commands::Format::shell;
     return failed(parsed.error());
   }
@@ -161,6 +194,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (verb == nullptr && words.front() == "help") return help(behind_verb);
   const bool exports = (verb == nullptr || verb->bit == acquire) && wants_export(all);
   if (exports) options.format = commands::Format::shell;
+  if (verb == nullptr) set_log_format_of(all);
   if (verb == nullptr) return failed(unknown_verb(words.front()).error());
   const auto name = "rlock " + std::string(verb->name);
   const auto refused = [&](const base::Error& error) {
@@ -174,7 +208,10 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   // The rest of `run` is its KEY and COMMAND, which must not be changed.
   const auto not_ours = parsed && verb->words == Words::key_command ? parsed->words.size() : 0;
   std::ranges::for_each(arguments.first(arguments.size() - not_ours), hide_credentials);
-  if (!parsed) return refused(parsed.error());
+  if (!parsed) {
+    set_log_format_of(all);
+    return refused(parsed.error());
+  }
   if (wants_help || parsed->wants_help) return printed(help_of(*verb));
   if (parsed->wants_version) return print_version();
 
