@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
 #include "base/exit_status.hpp"
@@ -44,7 +45,8 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 int printed(const std::string& text) {
-  if (print(text)) return base::exit_success;
+  // Who closes the pipe has read enough: `rlock status | head`.
+  if (print(text) || errno == EPIPE) return base::exit_success;
   base::log_error("cannot write to standard output");
   return base::exit_internal;
 }
