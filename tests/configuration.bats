@@ -80,7 +80,8 @@ bad() {
     mount -t tmpfs none /etc/ssl 2>/dev/null || exit 99
     mkdir /etc/ssl/up /etc/ssl/work
     mount -t overlay -o lowerdir=/etc,upperdir=/etc/ssl/up,workdir=/etc/ssl/work none /etc || exit 99
-    mount --bind "$PWD" /mnt && cd /mnt
+    mount --bind "$PWD" /mnt
+    cd /mnt
     install -m 640 /dev/null /etc/rlock.conf
     mkfifo open
     as_user() { env HOME=/nonexistent setpriv --reuid 65534 --regid 65534 --clear-groups ./rlock run "$@" 2>>said; }

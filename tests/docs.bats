@@ -106,7 +106,9 @@ page() { mandoc -T utf8 -O width=78 "$root/man/$1" | col -bx; }
       k = t / 3 < 5 ? t / 3 : 5
       b = t * 0.99 - 0.05 - k - (t / 10 < 1 ? t / 10 : 1)
       a = b - t / 3
-      exit !(k == kill && best <= b + 0.001 && b - best < 1 && always <= a + 0.001 && a - always < 1 && always > 0)
+      if (k != kill) exit 1
+      if (best > b + 0.001 || b - best >= 1) exit 1
+      if (always > a + 0.001 || a - always >= 1 || always <= 0) exit 1
     }'
   done <outages
 }

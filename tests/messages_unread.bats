@@ -42,7 +42,8 @@ full_pipe() {
 @test "a terminal that takes nothing does not keep the command from its turn, and the line is gone when it takes again" {
   rlock acquire -t 4s "$key"
   /usr/bin/python3 -c 'import pexpect, pyte' || skip 'needs pexpect and pyte'
-  { cat "$BATS_TEST_DIRNAME/terminal.py" && cat; } >script.py <<-'END'
+  cp "$BATS_TEST_DIRNAME/terminal.py" script.py
+  cat >>script.py <<-'END'
 	with Terminal("rlock", "run", "-v", sys.argv[1], "--", "touch", "turn", columns=200) as terminal:
 	    terminal.until_shown("waiting 1s")
 	    terminal.type("\x13")  # Ctrl-S

@@ -141,6 +141,7 @@ lone() {
   lone own "requirepass own"
   echo own >password
   echo wrong >wrong
+  chmod 600 password wrong
   export REDISCLI_AUTH=master RLOCK_SERVER
   RLOCK_SERVER="$(to "127.0.0.1:$lone_sentinel")?sentinel_password_file=$PWD/password"
   expect 0 rlock run "$key" -- true
