@@ -16,7 +16,7 @@ from lab import Lab
 from server import Failed
 
 FIGURES = {"P1": speed.p1, "P2": speed.p2, "P3": speed.p3, "P4": speed.p4, "P5": speed.p5,
-           "P6": cost.p6, "P7": cost.p7, "P8": cost.p8, "P9": cost.p9, "P10": cost.p10}
+           "P6": cost.p6, "P7": cost.p7, "P8": cost.p8, "P9": cost.p9, "P10": cost.p10, "P11": speed.p11, "P12": speed.p12}
 
 FOOT = """\
 Ratios are rlock's figure to the peer's, each taken within one round, in which all take turns: median (quartiles).

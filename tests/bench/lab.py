@@ -122,12 +122,12 @@ class Lab:
             self.close()
             raise
 
-    def rlock(self, server: str, *options: str) -> Contender:
+    def rlock(self, server: str, *options: str, program: str | None = None) -> Contender:
         def waiting(key: str) -> int:
             return self.redis("ZCARD", f"rlock:q:{{rlock:{key}}}")
 
         return Contender("rlock", lambda key, command:
-                         [self.rlock_program, "run", "--server", server, *options, key, *command], waiting,
+                         [program or self.rlock_program, "run", "--server", server, *options, key, *command], waiting,
                          is_one_file=True)
 
     def release_build(self, server: str) -> Contender | None:
@@ -135,8 +135,9 @@ class Lab:
         program = f"{self.directory}/rlock-release"
         if not os.path.exists(program):
             return None
-        return Contender("release build", lambda key, command: [program, "run", "--server", server, key, *command],
-                         is_one_file=True)
+        found = self.rlock(server, program=program)
+        found.name = "release build"
+        return found
 
     def over_socket(self, path: str) -> list[Contender]:
         """Those that lock in Redis, at this Unix socket."""
@@ -163,6 +164,7 @@ class Lab:
         self.unix = in_redis[0]
         self.tcp = self.rlock(f"redis://127.0.0.1:{port}")
         self.tcp.name = "rlock over TCP"
+        self.released = self.release_build(f"unix://{path}")
         self.floor_tcp = Contender("floor over TCP",
                                    lambda key, command: [self.floor_program, str(port), key, *command],
                                    is_one_file=True)
@@ -191,13 +193,14 @@ class Lab:
     def copy_of(self, program: str, number: int, pages: str) -> str:
         """A copy of it, as an installed program is one. What it costs to start depends on where in memory its pages lie,
         so there are several. pages: "fresh", as they were written; "faulted", read back from the disk one by one, as
-        after a reboot. OSError where the folder is in memory, so that nothing can be read back."""
+        after a reboot; "evicted", which are out of memory, and whoever measures evicts them again. OSError where the
+        folder is in memory, so that nothing can be read back."""
         path = f"{self.directory}/{pages}.{number}/{os.path.basename(program)}"
         if os.path.exists(path):
             return path
         os.makedirs(os.path.dirname(path), exist_ok=True)
         shutil.copy(shutil.which(program), path)
-        if pages == "faulted":
+        if pages != "fresh":
             with open(path, "rb") as file:
                 os.fsync(file.fileno())
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures rlock beside other locks and prints one Markdown table (P1 to P10: see bench.py).
+# Measures rlock beside other locks and prints one Markdown table (P1 to P12: see bench.py).
 #
 #   tests/bench/run.sh [--quick] [--only P1,P3] [--save FILE] [--no-install]
 #
 # RLOCK              the binary to measure, default build/release/rlock
-# RLOCK_RELEASE      what packaging/release.sh made, for P1; default that of build/release-files, if it is there
+# RLOCK_RELEASE      what packaging/release.sh made, for P1, P3, P11 and P12; default that of build/release-files, if it is there
 # RLOCK_BENCH_EXTRA  further commands to set beside `rlock run k true`, one per line or separated by ;
 #                    {socket}, {port} and {dir} stand for the Redis socket, its TCP port and a scratch folder
 #

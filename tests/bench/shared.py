@@ -19,6 +19,8 @@ class Sizes:
     def __init__(self, quick: bool):
         # Many short blocks: a burst of foreign load then spoils a few ratios and not the median.
         self.rounds, self.runs = (20, 5) if quick else (100, 5)
+        self.rate_rounds, self.lane_runs = (4, 50) if quick else (20, 100)
+        self.cold_rounds = 10 if quick else 40
         # Waiters -> how often such a queue drains.
         self.queues = {2: 8, 10: 4, 100: 2} if quick else {2: 40, 10: 12, 100: 6, 1000: 4}
         self.crowd = max(self.queues)
@@ -74,7 +76,8 @@ class Drains:
         self.gaps: dict[tuple[str, int], list[list[float]]] = {}
         self.server_us: dict[int, list[float]] = {}
         self.script_us: dict[int, list[float]] = {}
-        contenders = [lab.unix, lab.tcp, *(peer for peer in lab.peers if peer.waiting)]
+        released = [lab.released] if lab.released else []
+        contenders = [lab.unix, lab.tcp, *released, *(peer for peer in lab.peers if peer.waiting)]
         for count, rounds in sizes.queues.items():
             for turn in range(rounds):
                 say(f"queues of {count}, round {turn + 1} of {rounds}")

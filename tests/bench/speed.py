@@ -1,10 +1,15 @@
-"""P1 to P5: how long things take, and what they send. Each takes the lab and the sizes and yields rows of the table."""
+"""P1 to P5, P11, P12: how long things take, and what they send.
+
+Each takes the lab and the sizes and yields rows of the table.
+"""
 
 import itertools
 import json
+import shlex
 import shutil
 import statistics
 import subprocess
+import time
 from collections.abc import Iterator
 
 from shared import Row, Sizes, drains, milliseconds, names, quantile, say, serial_rate, spread, tapped
@@ -15,26 +20,32 @@ from server import Failed, spawn
 # As cron starts a job: where LANG is set, flock reads the files of its locale, which nobody's lock needs.
 CRON = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "SHELL": "/bin/sh", "LOGNAME": "nobody"}
 COPIES = 4
+LANES = 8
 
 
 # Contenders' medians per round, in seconds. They take turns in blocks, in an order that alternates, so that a machine
 # whose speed drifts slows all of them alike; each round has other copies of the programs.
-def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender], pages: str = "fresh") -> dict[str, list[float]]:
+# pages: as in Lab.copy_of; "evicted" ones are evicted before each run.
+def in_turns(lab: Lab, contenders: list[Contender], rounds: int, runs: int,
+             pages: str = "fresh") -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
 
-    def line(contender: Contender, turn: int) -> str:
-        program, *arguments = contender.argv("bench", ["true"])
+    def lines(contender: Contender, turn: int) -> list[str]:
+        argv = contender.argv("bench", ["true"])
         if contender.is_one_file:
-            program = lab.copy_of(program, turn // 2 % COPIES, pages)
-        return " ".join([program, *arguments])
+            argv[0] = lab.copy_of(argv[0], turn // 2 % COPIES, pages)
+        # dd evicts the file that it is given and copies nothing.
+        evict = ["--prepare", shlex.join(["dd", f"if={argv[0]}", "iflag=nocache", "count=0", "status=none"])]
+        return [*(evict if pages == "evicted" else []), shlex.join(argv)]
 
-    for turn in range(sizes.rounds):
+    warmup = "0" if pages == "evicted" else "2"
+    for turn in range(rounds):
         if turn % 10 == 0:
-            say(f"P1, {pages} pages, round {turn + 1} of {sizes.rounds}")
+            say(f"{pages} pages, round {turn + 1} of {rounds}")
         order = contenders if turn % 2 == 0 else contenders[::-1]
         result = f"{lab.directory}/hyperfine.json"
-        done = subprocess.run([shutil.which("hyperfine"), "-N", "--style", "none", "--warmup", "2", "--runs",
-                               str(sizes.runs), "--export-json", result, *(line(one, turn) for one in order)],
+        done = subprocess.run([shutil.which("hyperfine"), "-N", "--style", "none", "--warmup", warmup, "--runs",
+                               str(runs), "--export-json", result, *(word for one in order for word in lines(one, turn))],
                               capture_output=True, text=True, timeout=600, env=CRON)
         if done.returncode != 0:
             raise Failed(done.stderr.strip().splitlines()[-1])
@@ -46,9 +57,9 @@ def in_turns(lab: Lab, sizes: Sizes, contenders: list[Contender], pages: str = "
 
 def p1(lab: Lab, sizes: Sizes) -> Iterator[Row]:
     peers = [*lab.peers, *lab.others]
-    released = lab.release_build(f"unix://{lab.redis.socket}")
+    released = lab.released
     ours = [(lab.unix, "`rlock run k true`, Unix socket"), *([(released, "the release build")] if released else [])]
-    seconds = in_turns(lab, sizes, [lab.unix, lab.tcp, *(one for one, _ in ours[1:]), *peers, lab.floor_tcp])
+    seconds = in_turns(lab, [lab.unix, lab.tcp, *(one for one, _ in ours[1:]), *peers, lab.floor_tcp], sizes.rounds, sizes.runs)
 
     def ratio(ours: Contender, peer: Contender) -> str:
         return spread([a / b for a, b in zip(seconds[ours.name], seconds[peer.name])])
@@ -71,7 +82,7 @@ def p1(lab: Lab, sizes: Sizes) -> Iterator[Row]:
         return
     flock = lab.peers[0]
     try:
-        seconds = in_turns(lab, sizes, [*(one for one, _ in ours), flock], "faulted")
+        seconds = in_turns(lab, [*(one for one, _ in ours), flock], sizes.rounds, sizes.runs, "faulted")
     except OSError as why:
         lab.left_out.append(f"P1 with faulted pages ({why})")
         return
@@ -101,13 +112,19 @@ def p3(lab: Lab, sizes: Sizes) -> Iterator[Row]:
             all_gaps = list(itertools.chain(*gaps[name]))
             return f"{milliseconds(statistics.median(all_gaps))}, p95 {milliseconds(quantile(all_gaps, 0.95))}"
 
+        def ratio(ours: Contender, peer: Contender) -> str:
+            return spread([a / b for a, b in zip(medians[ours.name], medians[peer.name])])
+
         medians = {name: list(map(statistics.median, rounds)) for name, rounds in gaps.items()}
         yield f"hand-over p50, {what}, Unix socket", "<= 1.5 ms", quote(lab.unix.name), ""
         yield f"hand-over p50, {what}, TCP", "<= 1.5 ms", quote(lab.tcp.name), ""
         for peer in lab.peers:
             if peer.name in gaps:
-                yield (f"beside {peer.name}", "", quote(peer.name),
-                       spread([a / b for a, b in zip(medians[lab.unix.name], medians[peer.name])]))
+                yield f"beside {peer.name}", "", quote(peer.name), ratio(lab.unix, peer)
+        if lab.released:
+            yield f"hand-over p50, {what}, the release build", "<= 1.5 ms", quote(lab.released.name), ""
+            for peer in lab.peers[:1]:
+                yield f"beside {peer.name}", "<= 1.2", quote(peer.name), ratio(lab.released, peer)
 
     # The first holder of each queue has had the time to start its guard and its renewal; the others are short jobs.
     aged: dict[str, list[list[float]]] = {}
@@ -148,3 +165,51 @@ def p5(lab: Lab, sizes: Sizes) -> Iterator[Row]:
                ">= 0.5" if name == "rlock" else "",
                f"{statistics.median(d for d, _ in pairs):.0f}/s, {statistics.median(s for _, s in pairs):.0f}/s",
                spread([drained / serial for drained, serial in pairs]))
+
+
+# Runs per second of LANES at a time, each with a key of its own and one run after another.
+def rate_of_lanes(lab: Lab, contender: Contender, runs: int, turn: int) -> float:
+    def lane(number: int) -> list[str]:
+        argv = contender.argv(f"lane{number}", ["true"])
+        argv[0] = lab.copy_of(argv[0], turn // 2 % COPIES, "fresh")
+        return [shutil.which("xargs"), "-n", "1", *argv]
+
+    feed = "1\n" * runs  # `true` is told that, and does not mind
+    start = time.monotonic()
+    lanes = [subprocess.Popen(lane(number), stdin=subprocess.PIPE, text=True, env=CRON) for number in range(LANES)]
+    for one in lanes:
+        one.stdin.write(feed)
+        one.stdin.close()
+    if any([one.wait() for one in lanes]):
+        raise Failed(f"{contender.name} failed")
+    return LANES * runs / (time.monotonic() - start)
+
+
+def p11(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    ours = [lab.unix, *([lab.released] if lab.released else [])]
+    peers = [peer for peer in lab.peers if peer.is_one_file]
+    contenders = [*ours, *peers]
+    rates: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    for turn in range(sizes.rate_rounds):
+        say(f"{LANES} at a time, round {turn + 1} of {sizes.rate_rounds}")
+        for contender in contenders if turn % 2 == 0 else contenders[::-1]:
+            rates[contender.name].append(rate_of_lanes(lab, contender, sizes.lane_runs, turn))
+    for one in ours:
+        yield (f"runs a second, {LANES} at a time, a key each, {one.name}", "",
+               f"{statistics.median(rates[one.name]):.0f}/s", "")
+        for peer in peers:
+            yield (f"beside {peer.name}", ">= 1.0" if peer.name == "flock" else "",
+                   f"{statistics.median(rates[peer.name]):.0f}/s",
+                   spread([a / b for a, b in zip(rates[one.name], rates[peer.name])]))
+
+
+def p12(lab: Lab, sizes: Sizes) -> Iterator[Row]:
+    ours = [lab.unix, *([lab.released] if lab.released else [])]
+    peers = [peer for peer in lab.peers if peer.is_one_file]
+    seconds = in_turns(lab, [*ours, *peers], sizes.cold_rounds, 3, "evicted")
+    for one in ours:
+        yield f"{one.name}, its file evicted before each run", "", milliseconds(statistics.median(seconds[one.name])), ""
+        for peer in peers:
+            yield (f"beside {peer.name}", "<= 1.5" if peer.name == "flock" else "",
+                   milliseconds(statistics.median(seconds[peer.name])),
+                   spread([a / b for a, b in zip(seconds[one.name], seconds[peer.name])]))
