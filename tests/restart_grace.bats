@@ -4,10 +4,10 @@ load helper
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# young_server: one that started now, by this machine's clock at $started; nobody is left to come back to it.
+# young_server: one that started at $started or a moment later, by this machine's clock; nobody is left to come back to it.
 young_server() {
-  start_server "own-$BATS_TEST_NUMBER"
   started=$(date +%s.%N)
+  start_server "own-$BATS_TEST_NUMBER"
   export RLOCK_SERVER=$url
 }
 # waiter NAME [OPTION...]: a run that waits for $key; when it ran stands in ran.NAME.
