@@ -236,3 +236,21 @@ watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
 	assert watch.child.exitstatus == 64 and entered not in rest, rest
 	END
 }
+
+@test "a server that stood still for a while is asked as often as before" {
+  own_server
+  own=own-$BATS_TEST_NUMBER watching <<-'END'
+	from watching import *
+	server = int(open(os.path.join(os.environ["BATS_FILE_TMPDIR"], os.environ["own"] + ".pid")).read())
+	watch = Watch()
+	watch.expect("0 locks")
+	os.kill(server, signal.SIGSTOP)
+	time.sleep(4)
+	os.kill(server, signal.SIGCONT)
+	time.sleep(1)
+	subprocess.check_call([rlock, "acquire", "-t", "1m", "new"], stdout=subprocess.DEVNULL)
+	began = time.monotonic()
+	watch.expect("1 lock,")
+	assert time.monotonic() - began < 4, "is it still resting?"
+	END
+}

@@ -25,6 +25,8 @@ namespace {
 constexpr auto look_every = 1s;
 // Behind a look at many locks the server has so many times as long for others.
 constexpr int rest_per_look = 4;
+// But no more than this for each lock: a server that was away for a while had not been busy with the look.
+constexpr auto max_rest_per_lock = 1ms;
 
 std::string time_of_day() {
   const std::time_t now = std::time(nullptr);
@@ -114,7 +116,8 @@ int watch(View& view, lock::Backend& backend, const Options& options) {
     auto look = view.look(backend, {base::never, screen});
     rest = look_every;
     if (look) {
-      if (!view.is_of_one()) rest = std::max<BootClock::duration>(rest, rest_per_look * (BootClock::now() - began));
+      const BootClock::duration max_rest = look_every + look->size() * max_rest_per_lock;
+      if (!view.is_of_one()) rest = std::clamp(rest_per_look * (BootClock::now() - began), rest, max_rest);
       saw(std::move(*look));
     } else {
       scene.trouble = look.error().message;
