@@ -261,6 +261,7 @@ is() {
   [ "$(redis pttl "$lock")" -le 1000 ]
   claimed_by b
   is "$(redis zrange "$queue" 0 -1)" c d e f
+  is "$(records)" b c d e f
   [ "$(redis get "$fence")" -gt "$fence_before" ]
   until_true 10 heard b g
   until_true 10 heard e 'h 700'
