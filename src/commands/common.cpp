@@ -72,7 +72,9 @@ int report(const base::Error& error, const Options& options, const process::Sign
   if (base::may_pass(error) && since) {
     const auto tried = base::BootClock::now() - *since;
     fields.emplace_back("tried_ms", ms_of(tried));
-    const auto rounded = base::age_text(std::chrono::round<std::chrono::seconds>(tried));
+    using Hundredths = std::chrono::duration<std::int64_t, std::centi>;
+    const auto rounded = tried < 500ms ? base::format_duration(std::chrono::round<Hundredths>(tried))
+                                       : base::age_text(std::chrono::round<std::chrono::seconds>(tried));
     message += options.nonblock ? "; tried once (--nonblock)"
                : options.wait   ? "; tried for " + rounded + " (--wait)"
                                 : "; tried for " + rounded + ", --connect-timeout D tries for longer";
