@@ -92,6 +92,15 @@ done_with() {
   (($(redis pttl "$(last)") <= 86400000 && $(redis pttl "$(last)") > 86000000))
 }
 
+@test "of a job with --once or --hold the server remembers the last run for a day, though the name is new to it" {
+  local option
+  for option in --once --hold; do
+    redis flushall
+    job "$option" 1s
+    (($(redis pttl "$(last)") <= 86400000 && $(redis pttl "$(last)") > 86000000))
+  done
+}
+
 @test "--once has nothing to wait for where it is done, whoever holds the lock" {
   job
   start_job
