@@ -166,7 +166,7 @@ refused() {
 @test "a user without a password is not the default user" {
   RLOCK_SERVER=unix://ann:@$sock refused
   # As inside a run whose URL had the password: what is missing is said, and not that it is wrong.
-  RLOCK_SERVER=unix://ann:@$sock expect_error 77 'it wants a password: put it in RLOCK_SERVER' rlock status
+  RLOCK_SERVER=unix://ann:@$sock expect_error 77 'it wants a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH' rlock status
   RLOCK_SERVER=$(login ann) run --separate-stderr -77 rlock run "$key" -- rlock renew
   [[ $stderr == *'it wants a password'* && $stderr != *'is wrong'* ]]
   redis acl setuser bare on nopass '+@all' '~*' '&*'

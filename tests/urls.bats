@@ -50,6 +50,10 @@ bad() {
     "redis+sentinel://$here/m/x"; do
     bad 'has a database that is not a number' "$url"
   done
+  for url in redis://:ca/nary@host redis://:ca@na/ry@host redis://ann:ca/nary@host redis://:ca?nary@host \
+    redis+cluster://ann:ca/nary@host; do
+    bad '; in a password write %2F for / and %3F for ?' "$url"
+  done
   bad 'names a database; a Cluster has only one' "redis+cluster://$here/3"
   bad 'without its ]' 'redis://[::1'
   bad 'text after the ]' 'redis://[::1]x'

@@ -189,21 +189,16 @@ void add_to_query(std::string& query, std::string_view name, const std::string& 
   query += std::string(name) + "=" + escape(value, "%?&#,");
 }
 
-}  // namespace
-
-std::string Endpoint::name() const {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+// A password that has an unescaped / or ? ends there for us, and its @ stands behind, where few URLs have one.
+bool has_late_at(std::string_view text) {
+  const auto place = text.find("://");
+  if (place == std::string_view::npos) return false;
+  const auto end = text.find_first_of("/?", place + 3);
+  return end != std::string_view::npos && text.find('@', end) != std::string_view::npos;
 }
 
-Result<Address> Address::parse(std::string_view text) {
+Result<Address> parse_url(std::string_view text) {
   Address address;
-  if (text == "local") {
-    address.transport = Transport::unix_socket;
-    address.is_local = true;
-    return address;
-  }
-  if (text.empty()) return fail(ErrorCode::usage, "is empty");
   const auto url = RLOCK_TRY(Url::split(text));
   address.user = url.user;
   address.password = url.password;
@@ -220,6 +215,26 @@ Result<Address> Address::parse(std::string_view text) {
   address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
   RLOCK_TRY(read_path(url.path, address));
   return address;
+}
+
+}  // namespace
+
+std::string Endpoint::name() const {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Result<Address> Address::parse(std::string_view text) {
+  Address address;
+  if (text == "local") {
+    address.transport = Transport::unix_socket;
+    address.is_local = true;
+    return address;
+  }
+  if (text.empty()) return fail(ErrorCode::usage, "is empty");
+  auto parsed = parse_url(text);
+  if (!parsed && has_late_at(text)) parsed.error().message += "; in a password write %2F for / and %3F for ?";
+  return parsed;
 }
 
 std::string Address::display() const {

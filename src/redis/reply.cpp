@@ -20,8 +20,8 @@ constexpr std::string_view is_node =
 
 constexpr std::array meanings{
     Meaning{"NOAUTH", ErrorCode::refused,
-            "it wants a password: put it in RLOCK_SERVER, REDISCLI_AUTH or --password-file; inside "
-            "rlock run, in one of the last two"},
+            "it wants a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH or "
+            "--password-file; inside rlock run, in one of the last two"},
     Meaning{"WRONGPASS", ErrorCode::refused, "the user or password is wrong"},
     Meaning{"NOPERM", ErrorCode::refused, "an ACL denies what rlock needs"},
     Meaning{"NOINFO", ErrorCode::refused, "an ACL denies INFO, which --grace needs"},
