@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records docs/rlock.svg: two hosts that want one lock, watch -n 0.5 -t rlock status, and a lock that is lost.
+"""Records docs/rlock.svg: two hosts that want one lock, rlock status --watch, and a lock that is lost.
 
     tests/tools/record.py [--rlock BINARY] [--still SECOND] [SVG]
 
 Real terminals and a real server of its own; takes as long as the recording plays. The SVG plays by CSS, and shows one
 telling moment where nothing moves; --still writes that of another second, to be looked at. Needs root (the hosts have names
-of their own), redis-server, and python3-pexpect and python3-pyte of Debian.
+of their own, and so has the server, in a network of their own), redis-server, and python3-pexpect and python3-pyte of Debian.
 """
 import argparse
 import copy
@@ -193,7 +193,19 @@ def svg(recording, still=None):
             + ''.join(style) + '</style>' + ''.join(marks) + '</svg>\n')
 
 
+def enter_a_network_with(host):
+    """Goes on in a network of its own, in which the loopback interface is called `host`."""
+    inside = f'RECORDED_{host}'
+    if inside in os.environ:
+        return
+    setup = 'ip link set lo up && echo "127.0.0.1 $0" >"$1" && mount --bind "$1" /etc/hosts && shift && exec "$@"'
+    with tempfile.NamedTemporaryFile(prefix='rlock-') as hosts:
+        command = ['unshare', '--net', '--mount', 'sh', '-c', setup, host, hosts.name, sys.executable, *sys.argv]
+        sys.exit(subprocess.run(command, env=os.environ | {inside: ''}).returncode)
+
+
 def main():
+    enter_a_network_with('locks')
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     parser = argparse.ArgumentParser()
     parser.add_argument('--rlock', default=f'{root}/build/release/rlock')
@@ -201,12 +213,11 @@ def main():
     parser.add_argument('svg', nargs='?', default=f'{root}/docs/rlock.svg')
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='rlock-') as folder:
-        socket = f'{folder}/redis.sock'
-        server = subprocess.Popen(['redis-server', '--port', '0', '--unixsocket', socket, '--save', '', '--dir', folder],
+        server = subprocess.Popen(['redis-server', '--bind', '127.0.0.1', '--save', '', '--dir', folder],
                                   stdout=subprocess.DEVNULL)
         panes = []
         try:
-            while not os.path.exists(socket):
+            while subprocess.run(['redis-cli', 'ping'], capture_output=True).returncode != 0:
                 time.sleep(0.05)
             with open(f'{folder}/bashrc', 'w') as file:
                 file.write("PS1='\\[\\e[32m\\]\\h\\[\\e[0m\\]$ '; bind 'set enable-bracketed-paste off'\n")
@@ -214,7 +225,7 @@ def main():
                 file.write('#!/bin/sh\nfor step in build test upload check; do echo "$step"; sleep 2.6; done\n')
             os.chmod(f'{folder}/deploy.sh', 0o755)
             environment = {'PATH': f'{os.path.dirname(os.path.abspath(arguments.rlock))}:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8',
-                           'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': f'unix://{socket}', 'USER': 'ann'}
+                           'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': 'redis://locks', 'USER': 'ann'}
             panes = [Pane('web1', (12, 12), 6, 90, environment, folder), Pane('web2', (12, 160), 9, 90, environment, folder),
                      Pane('web3', (12, 359), 7, 90, environment, folder)]
             # Something else to be seen.
