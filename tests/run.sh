@@ -136,12 +136,14 @@ reap_one() {
     bats_ended "$name" "$out/${name//\//_}" "$status"
 }
 
-# One bats per file, as many as there are cores: one that hangs or dies takes no other along.
+# One bats per file: one that hangs or dies takes no other along. As many at once as there are cores, and three at least,
+# since most tests wait most of the time.
 bats_files() {
-    local name left
+    local name left at_once
     SECONDS=0
+    at_once=$(($(nproc) > 3 ? $(nproc) : 3))
     for file; do
-        ((${#running[@]} < $(nproc))) || reap_one
+        ((${#running[@]} < at_once)) || reap_one
         name=${file#"$root"/}
         left=$((all_files - SECONDS))
         timeout --kill-after=10 "$((left > 0 ? left : 1))" bats --tap --timing "$file" \
