@@ -72,6 +72,7 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
 }
 
 @test "no /proc: the job runs, and a lost lock is one line and 79" {
+  not_sanitized 'looks into /proc itself'
   needs_mounts
   unshare --mount sh -c 'mount -t tmpfs none /proc && exec "$@"' sh \
     "$RLOCK" run -t 60s -k 1s "$key" -- sh -c 'echo $$ >pid; sleep 30 & wait' 3>&- 2>said &
@@ -107,11 +108,13 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
 }
 
 @test "no terminal, 16 descriptors and little memory: a long job runs, and its lock is renewed" {
+  not_sanitized 'takes terabytes of addresses'
   (ulimit -n 16 -v 100000 && exec setsid --wait "$RLOCK" run -t 1s -k 100ms "$key" -- sh -c 'sleep 1.5; exit 4') 3>&- &
   ended 4 $!
 }
 
 @test "too few descriptors: one line and the right status, or the job runs" {
+  not_sanitized 'opens libraries and files of its own'
   local most
   for most in 4 5 6 7; do
     run bash -c 'ulimit -n "$1" && exec "${@:2}"' bash "$most" "$RLOCK" run --connect-timeout 100ms "$key" -- true
