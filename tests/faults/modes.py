@@ -18,6 +18,8 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import contenders as crowd  # noqa: E402
 
 KEY = "shelf"
+# ms that a command holds its slot at least: longer than a busy machine takes to start one, so that the slots fill.
+MIN_HOLD = 60
 
 
 class Contender(crowd.Contender):
@@ -26,6 +28,9 @@ class Contender(crowd.Contender):
     def __init__(self, slots, writers, *rest):
         super().__init__(*rest)
         self.slots, self.writers = slots, writers
+        if slots:
+            shorter = self.hold
+            self.hold = lambda chance: MIN_HOLD + shorter(chance)
 
     def words(self):
         self.environment.pop("WORKER_MODE", None)
