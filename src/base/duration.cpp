@@ -88,8 +88,8 @@ std::string format_duration(Duration duration) {
   return text;
 }
 
-std::string age_text(std::chrono::nanoseconds age) {
-  auto left = Duration(std::chrono::floor<std::chrono::seconds>(age)).count();
+std::string age_text(std::chrono::seconds age) {
+  auto left = Duration(age).count();
   std::string text;
   for (const auto& unit : units) {
     const auto n = left / unit.ms;

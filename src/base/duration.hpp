@@ -23,6 +23,11 @@ std::string format_duration(Duration duration);
 
 /// For people, not to be read back: the largest unit and the one below it, "2m 14s", "3h", "1d 5h"; below a second
 /// "0s".
-std::string age_text(std::chrono::nanoseconds age);
+std::string age_text(std::chrono::seconds age);
+/// Any age that fits into its own unit: a record that makes no sense may be older than nanoseconds can count.
+template <class Count, class Unit>
+std::string age_text(std::chrono::duration<Count, Unit> age) {
+  return age_text(std::chrono::floor<std::chrono::seconds>(age));
+}
 
 }  // namespace rlock::base
