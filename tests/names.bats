@@ -23,19 +23,23 @@ setup() {
   PATH=$PWD/bin:$PATH
 }
 
-inside() { nsenter --net="/proc/$holder/ns/net" --mount="/proc/$holder/ns/mnt" --root="/proc/$holder/root" --wdns="$PWD" "$@"; }
+# Before a command that goes on in the background: a function there would be a process between it and its end.
+enter() { enter=(nsenter --net="/proc/$holder/ns/net" --mount="/proc/$holder/ns/mnt" --root="/proc/$holder/root" --wdns="$PWD"); }
+inside() { enter && "${enter[@]}" "$@"; }
 redis() { inside redis-cli -h "$address" "$@"; }
 
 # serve ADDRESS...: a lock server there, for redis.
 serve() {
   address=$1
-  inside redis-server --bind "$@" --save '' --appendonly no >server.log 2>&1 3>&- &
+  enter
+  "${enter[@]}" redis-server --bind "$@" --save '' --appendonly no >server.log 2>&1 3>&- &
   server=$!
   until_true 10 redis ping
 }
 # names NAME=ADDRESS[,ADDRESS...]...: a DNS server that knows these.
 names() {
-  inside python3 -B "$BATS_TEST_DIRNAME/faults/dns.py" 127.0.0.53 "$@" >dns.log 2>&1 3>&- &
+  enter
+  "${enter[@]}" python3 -B "$BATS_TEST_DIRNAME/faults/dns.py" 127.0.0.53 "$@" >dns.log 2>&1 3>&- &
   until_true 10 grep -q ready dns.log
 }
 # other_names: nsswitch.conf as on a desktop; getent does what standard input says.
