@@ -10,8 +10,9 @@
 #include "base/log.hpp"
 #include "base/title.hpp"
 #include "cli/parse.hpp"
-#include "commands/common.hpp"
-#include "commands/log_json.hpp"
+#include "commands/options.hpp"
+#include "show/log_json.hpp"
+#include "show/print.hpp"
 
 namespace {
 
@@ -30,7 +31,7 @@ void occupy_standard_descriptors() {
 void set_log_format() {
   const char* format = std::getenv("RLOCK_LOG_FORMAT");
   if (format != nullptr && std::string_view(format) == "json") {
-    rlock::commands::set_log_format(rlock::commands::LogFormat::json);
+    rlock::show::set_log_format(rlock::show::LogFormat::json);
   }
 }
 
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
   // `eval "$(rlock acquire --export KEY)"` succeeds when there is nothing to evaluate, and the script would go on
   // without the lock, under set -e too.
   if (status != rlock::base::exit_success && options.format == rlock::commands::Format::shell) {
-    (void)rlock::commands::print("(exit " + std::to_string(status) + ")\n");
+    (void)rlock::show::print("(exit " + std::to_string(status) + ")\n");
   }
   return status;
 }

@@ -23,8 +23,9 @@ only() {
   only process base
   only local redis base
   only lock redis base
-  only commands lock local redis process base
-  only cli commands lock redis base
+  only show lock base
+  only commands show lock local redis process base
+  only cli commands show lock redis base
   only docs cli lock base
 }
 
@@ -35,9 +36,9 @@ only() {
   [ "$(rooms openssl)" = redis ]
   [ "$(rooms CLI)" = cli ]
   [ "$(grep -rl '<ares.h>' "$src")" = "$src/redis/dns.cpp" ]
-  [ "$(rooms nlohmann)" = commands ]
+  [ "$(rooms nlohmann)" = show ]
   # What is asked for, and what is told.
-  [ "$(grep -rl 'nlohmann/' "$src" | sort)" = "$src/commands/json.cpp"$'\n'"$src/commands/log_json.cpp" ]
+  [ "$(grep -rl 'nlohmann/' "$src" | sort)" = "$src/show/json.cpp"$'\n'"$src/show/log_json.cpp" ]
 }
 
 @test "docs/servers.md prints the ACL that the tests run under" {

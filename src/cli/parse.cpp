@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -17,8 +16,8 @@
 #include "cli/config.hpp"
 #include "cli/help.hpp"
 #include "cli/nearest.hpp"
-#include "commands/common.hpp"
-#include "commands/log_json.hpp"
+#include "show/log_json.hpp"
+#include "show/print.hpp"
 #include "version.hpp"
 
 namespace rlock::cli {
@@ -26,17 +25,12 @@ namespace rlock::cli {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-using commands::LogFormat;
 using commands::Options;
+using show::LogFormat;
 
 namespace {
 
-Finished printed(std::string_view text) {
-  // Who closes the pipe has read enough: `rlock run --help | head`, where SIGPIPE is ignored.
-  if (commands::print(text) || errno == EPIPE) return {base::exit_success};
-  base::log_error("cannot write to standard output");
-  return {base::exit_internal};
-}
+Finished printed(std::string_view text) { return {show::print_for_reader(text)}; }
 
 Finished print_version() { return printed("rlock " + std::string(version) + "\n"); }
 
@@ -91,7 +85,7 @@ void set_log_format_of(std::span<const std::string> words) {
   constexpr std::string_view name = "--log-format";
   const auto set = [](std::string_view format) {
     if (format == "json" || format == "text")
-      commands::set_log_format(format == "json" ? LogFormat::json : LogFormat::text);
+      show::set_log_format(format == "json" ? LogFormat::json : LogFormat::text);
   };
   std::size_t others = 0;  // the verb, KEY
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {

@@ -6,19 +6,21 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
-#include "commands/common.hpp"
-#include "commands/json.hpp"
 #include "commands/keep.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
-#include "commands/tell.hpp"
+#include "commands/terms.hpp"
 #include "commands/verbs.hpp"
-#include "commands/waiting.hpp"
+#include "show/json.hpp"
+#include "show/print.hpp"
+#include "show/tell.hpp"
+#include "show/waiting.hpp"
 
 namespace rlock::commands {
 namespace {
 
 std::string text_of(const Options& options, const lock::Lease& lease) {
-  if (options.format == Format::json) return lease_json(options.key, lease, options.ttl);
+  if (options.format == Format::json) return show::lease_json(options.key, lease, options.ttl);
   if (options.format == Format::shell) {
     return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
            " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
@@ -67,7 +69,7 @@ int acquire(const Options& options) {
                                     options.connect_timeout, redis::Greet::together);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
   const auto start = base::BootClock::now();
-  std::optional<Waiting> waiting(std::in_place, options.key, poller);
+  std::optional<show::Waiting> waiting(std::in_place, options.key, poller);
   lock::Acquisition acquisition(*backend, request, terms, *waiting, &*waiting);
   auto lease = acquisition.acquire(patience(options));
   waiting.reset();
@@ -78,13 +80,13 @@ int acquire(const Options& options) {
   if (!lease) return report(lease.error(), options, &signals, start);
   if (!*lease) return report_busy(options, options.key, acquisition.met(), backend->name());
   if (base::is_logged(base::LogLevel::info)) {
-    tell_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
+    show::tell_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
   }
   if (*kept) {
     const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));
     if (!begun) return released(options, *place, request, signals, begun.error().message);
   }
-  if (print(text_of(options, **lease))) return base::exit_success;
+  if (show::print(text_of(options, **lease))) return base::exit_success;
   return released(options, *place, request, signals, std::string("cannot write the token: ") + std::strerror(errno));
 }
 

@@ -8,12 +8,12 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/common.hpp"
 #include "commands/late_release.hpp"
-#include "commands/tell.hpp"
+#include "commands/terms.hpp"
 #include "lock/renewal.hpp"
 #include "process/background.hpp"
 #include "process/keeper.hpp"
+#include "show/tell.hpp"
 
 namespace rlock::commands {
 
@@ -71,13 +71,13 @@ class Keeping {
 
   // To syslog alone: the process has ended, and its standard error with it.
   void tell_released() const {
-    commands::tell_released(options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from);
+    show::tell_released(options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from);
   }
 
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
     const std::string what = "process " + std::to_string(charge_.process.process().pid);
-    const Lost lost(
+    const show::Lost lost(
         options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
         charge_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");

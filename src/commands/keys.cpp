@@ -10,12 +10,13 @@
 #include "base/log.hpp"
 #include "base/retry.hpp"
 #include "base/token.hpp"
-#include "commands/common.hpp"
 #include "commands/environment.hpp"
 #include "commands/late_release.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
-#include "commands/tell.hpp"
-#include "commands/waiting.hpp"
+#include "commands/terms.hpp"
+#include "show/tell.hpp"
+#include "show/waiting.hpp"
 
 namespace rlock::commands {
 
@@ -102,7 +103,7 @@ Result<Outcome> Keys::acquire() {
     if (first && outcome == Outcome::busy) tell_of_a_run_above();
   }
   if (outcome == Outcome::busy) {
-    Waiting waiting(options_.key, signals_);
+    show::Waiting waiting(options_.key, signals_);
     outcome = RLOCK_TRY(leases_.acquire(wait, waiting, &waiting));
   }
   waited_ = base::BootClock::now() - start;
@@ -159,7 +160,8 @@ void Keys::set_environment() const {
 
 void Keys::tell() const {
   if (!base::is_logged(base::LogLevel::info)) return;
-  for (const auto& key : std::span(held_).first(names_.size())) tell_acquired(key.key, key.fence, waited_, terms_.ttl);
+  for (const auto& key : std::span(held_).first(names_.size()))
+    show::tell_acquired(key.key, key.fence, waited_, terms_.ttl);
 }
 
 std::uint64_t Keys::fence(const std::string& key) const {
@@ -170,7 +172,7 @@ std::uint64_t Keys::fence(const std::string& key) const {
 void Keys::tell_released(std::chrono::nanoseconds held) const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : held_) {
-    if (key.token == leases_.token()) commands::tell_released(key.key, key.fence, held);
+    if (key.token == leases_.token()) show::tell_released(key.key, key.fence, held);
   }
 }
 

@@ -6,10 +6,10 @@
 
 #include "base/clock.hpp"
 #include "lock/mode.hpp"
+#include "show/log_json.hpp"
 
 namespace rlock::commands {
 
-enum class LogFormat { text, json };
 enum class OnLost { kill, warn };
 /// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys, metrics) print.
 enum class Format { usual, json, shell, keys, prometheus };
@@ -60,7 +60,7 @@ struct Options {
   bool force = false;
   bool quiet = false;
   bool verbose = false;
-  LogFormat log_format = LogFormat::text;
+  show::LogFormat log_format = show::LogFormat::text;
   bool syslog = false;
 };
 

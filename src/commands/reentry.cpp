@@ -8,7 +8,8 @@
 #include "base/log.hpp"
 #include "base/number.hpp"
 #include "base/retry.hpp"
-#include "commands/common.hpp"
+#include "commands/report.hpp"
+#include "commands/terms.hpp"
 
 namespace rlock::commands {
 

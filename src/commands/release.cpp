@@ -3,10 +3,11 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/common.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
-#include "commands/tell.hpp"
+#include "commands/terms.hpp"
 #include "commands/verbs.hpp"
+#include "show/tell.hpp"
 
 namespace rlock::commands {
 
@@ -19,7 +20,7 @@ std::string summary_of(const std::vector<lock::Record>& holders) {
   if (holders.empty()) return "another program than rlock";
   std::string text;
   for (std::size_t i = 0; i < std::min(holders.size(), max_named); ++i) {
-    text += (i == 0 ? "" : ", ") + holder_text(holders[i]);
+    text += (i == 0 ? "" : ", ") + show::holder_text(holders[i]);
   }
   return holders.size() <= max_named ? text : text + " and " + std::to_string(holders.size() - max_named) + " more";
 }

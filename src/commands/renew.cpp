@@ -1,7 +1,8 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "commands/common.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
+#include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 
 namespace rlock::commands {

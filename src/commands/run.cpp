@@ -12,18 +12,19 @@
 #include "base/log.hpp"
 #include "base/permit.hpp"
 #include "base/text.hpp"
-#include "commands/common.hpp"
 #include "commands/farewell.hpp"
 #include "commands/keys.hpp"
 #include "commands/late_release.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
-#include "commands/tell.hpp"
+#include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
 #include "process/tripwire.hpp"
+#include "show/tell.hpp"
 
 namespace rlock::commands {
 
@@ -169,7 +170,7 @@ class Run {
   }
 
   void tell_lost(const std::string& why, const std::string& then) const {
-    const Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
+    const show::Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
     base::log_error(lost.message, lost.event);
   }
 
@@ -198,7 +199,7 @@ class Run {
         in_time ? farewell_.killed() : farewell_.lost();
         // To syslog alone: a guard has no standard error.
         base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key,
-                       {"killed", {{"key", options_.key}, {"held_ms", ms_of(farewell_.held_for())}}});
+                       {"killed", {{"key", options_.key}, {"held_ms", show::ms_of(farewell_.held_for())}}});
       }
       keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
     };

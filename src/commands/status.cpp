@@ -1,19 +1,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/screen.hpp"
-#include "commands/common.hpp"
-#include "commands/json.hpp"
-#include "commands/prometheus.hpp"
+#include "commands/report.hpp"
 #include "commands/server.hpp"
-#include "commands/status_table.hpp"
 #include "commands/verbs.hpp"
 #include "commands/watch.hpp"
+#include "show/json.hpp"
+#include "show/print.hpp"
+#include "show/prometheus.hpp"
+#include "show/status_table.hpp"
 
 namespace rlock::commands {
 
@@ -21,8 +21,8 @@ using base::Result;
 
 namespace {
 
-void tell_of_endless(const std::vector<ListedLock>& sights, const Options& options) {
-  const auto is_endless = [](const ListedLock& s) { return s.lock.is_endless(); };
+void tell_of_endless(const std::vector<show::ListedLock>& sights, const Options& options) {
+  const auto is_endless = [](const show::ListedLock& s) { return s.lock.is_endless(); };
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;
@@ -44,21 +44,15 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-int printed(const std::string& text) {
-  // Who closes the pipe has read enough: `rlock status | head`.
-  if (print(text) || errno == EPIPE) return base::exit_success;
-  base::log_error("cannot write to standard output");
-  return base::exit_internal;
-}
-
-std::string text_of(const std::vector<ListedLock>& sights, const View& view, const Options& options) {
-  if (options.format == Format::json) return view.is_of_one() ? lock_json(sights.front()) : locks_json(sights);
+std::string text_of(const std::vector<show::ListedLock>& sights, const show::View& view, const Options& options) {
+  if (options.format == Format::json)
+    return view.is_of_one() ? show::lock_json(sights.front()) : show::locks_json(sights);
   if (options.format == Format::keys) return joined(view.keys_of(sights));
-  if (options.format == Format::prometheus) return metrics(sights);
+  if (options.format == Format::prometheus) return show::metrics(sights);
   if (options.quiet) return "";
-  const auto layout = Layout::of(STDOUT_FILENO);
-  if (view.is_of_one()) return joined(detail_lines(sights.front(), layout));
-  if (!sights.empty()) return joined(list_lines(sights, layout));
+  const auto layout = show::Layout::of(STDOUT_FILENO);
+  if (view.is_of_one()) return joined(show::detail_lines(sights.front(), layout));
+  if (!sights.empty()) return joined(show::list_lines(sights, layout));
   return "";
 }
 
@@ -83,7 +77,8 @@ int status(const Options& options) {
   const auto backend =
       open_backend(*addresses, options.prefix + options.key, scripts, options.connect_timeout, redis::Greet::first);
   base::PlainPoller plain;
-  View view(options, options.format == Format::json ? View::Queues::whole : View::Queues::first);
+  show::View view(options.key, options.prefix,
+                  options.format == Format::json ? show::View::Queues::whole : show::View::Queues::first);
   if (options.watch) return watch(view, *backend, options);
   const auto ask = [&](auto question) {
     return base::until_served(base::BootClock::now() + options.connect_timeout, plain,
@@ -91,11 +86,11 @@ int status(const Options& options) {
   };
   if (options.format == Format::keys && !options.exit_code) {
     const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
-    return keys ? printed(joined(*keys)) : report(keys.error(), options);
+    return keys ? show::print_for_reader(joined(*keys)) : report(keys.error(), options);
   }
   const auto sights = ask([&](base::Wait wait) { return view.look(*backend, wait); });
   if (!sights) {
-    if (options.format == Format::prometheus) (void)print(metrics_of_outage());
+    if (options.format == Format::prometheus) (void)show::print(show::metrics_of_outage());
     return report(sights.error(), options);
   }
   if (options.format == Format::usual && !options.quiet) {
@@ -105,11 +100,12 @@ int status(const Options& options) {
                      backend->name());
     }
   }
-  if (const int status = printed(text_of(*sights, view, options)); status != base::exit_success) return status;
+  if (const int status = show::print_for_reader(text_of(*sights, view, options)); status != base::exit_success)
+    return status;
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return base::exit_success;
-  const bool held = std::ranges::any_of(*sights, [](const ListedLock& sight) { return sight.lock.is_held(); });
+  const bool held = std::ranges::any_of(*sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
   return held ? base::exit_success : base::exit_free;
 }
 

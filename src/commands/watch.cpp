@@ -10,9 +10,9 @@
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "commands/common.hpp"
-#include "commands/status_table.hpp"
+#include "commands/report.hpp"
 #include "process/live_screen.hpp"
+#include "show/status_table.hpp"
 
 namespace rlock::commands {
 
@@ -36,45 +36,45 @@ std::string time_of_day() {
   return {text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S", &parts)};
 }
 
-std::string counts(const std::vector<ListedLock>& sights) {
+std::string counts(const std::vector<show::ListedLock>& sights) {
   std::int64_t waiting = 0;
   for (const auto& sight : sights) waiting += sight.lock.waiting;
-  const auto held = std::ranges::count_if(sights, [](const ListedLock& sight) { return sight.lock.is_held(); });
+  const auto held = std::ranges::count_if(sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
   return std::to_string(sights.size()) + (sights.size() == 1 ? " lock, " : " locks, ") + std::to_string(held) +
          " held, " + std::to_string(waiting) + " waiting";
 }
 
 // What was seen last, and since when nothing was.
 struct Scene {
-  std::vector<ListedLock> sights;
+  std::vector<show::ListedLock> sights;
   std::string time;
   Instant seen_at{};
   std::string trouble;  ///< why the server does not answer; empty: it does
 
-  std::vector<std::string> lines(const View& view, const std::string& server, base::ScreenSize size) const;
+  std::vector<std::string> lines(const show::View& view, const std::string& server, base::ScreenSize size) const;
 };
 
-std::vector<std::string> Scene::lines(const View& view, const std::string& server, base::ScreenSize size) const {
-  const auto layout = Layout::of(STDOUT_FILENO);
-  Table head;
-  Row row{{view.key().empty() ? "rlock status" : "rlock status " + view.key(), Style::strong}, {time}};
+std::vector<std::string> Scene::lines(const show::View& view, const std::string& server, base::ScreenSize size) const {
+  const auto layout = show::Layout::of(STDOUT_FILENO);
+  show::Table head;
+  show::Row row{{view.key().empty() ? "rlock status" : "rlock status " + view.key(), show::Style::strong}, {time}};
   if (!view.is_of_one()) row.push_back({counts(sights)});
-  row.push_back({server, Style::faint});
+  row.push_back({server, show::Style::faint});
   head.add(std::move(row));
   auto lines = head.lines(layout);
   if (trouble.empty()) {
     lines.emplace_back();
   } else {
-    Table line;
+    show::Table line;
     line.add({{"no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
                    ", trying again: " + trouble,
-               Style::bad}});
+               show::Style::bad}});
     lines.push_back(line.lines(layout).front());
   }
   const auto room = size.rows - std::min(size.rows, lines.size());
   if (room == 0) return lines;
   if (view.is_of_one()) {
-    auto detail = detail_lines(sights.front(), layout);
+    auto detail = show::detail_lines(sights.front(), layout);
     if (detail.size() > room) {
       const auto hidden = detail.size() - room + 1;
       detail.resize(room - 1);
@@ -87,7 +87,7 @@ std::vector<std::string> Scene::lines(const View& view, const std::string& serve
   // The heading takes a line, and what tells of the rest.
   const bool all_fit = sights.size() + 1 <= room;
   const auto shown = all_fit ? sights.size() : room - std::min<std::size_t>(room, 2);
-  const auto list = list_lines(std::span(sights).first(shown), layout);
+  const auto list = show::list_lines(std::span(sights).first(shown), layout);
   lines.insert(lines.end(), list.begin(), list.end());
   if (!all_fit) lines.push_back("... and " + std::to_string(sights.size() - shown) + " more");
   return lines;
@@ -95,9 +95,9 @@ std::vector<std::string> Scene::lines(const View& view, const std::string& serve
 
 }  // namespace
 
-int watch(View& view, lock::Backend& backend, const Options& options) {
+int watch(show::View& view, lock::Backend& backend, const Options& options) {
   Scene scene;
-  const auto saw = [&](std::vector<ListedLock> sights) {
+  const auto saw = [&](std::vector<show::ListedLock> sights) {
     scene = {.sights = std::move(sights), .time = time_of_day(), .seen_at = BootClock::now(), .trouble = {}};
   };
   base::PlainPoller plain;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/option_table.hpp"
-#include "commands/log_json.hpp"
+#include "show/log_json.hpp"
 
 namespace rlock::cli::rows {
 
@@ -22,8 +22,8 @@ inline Complaint set_named_format(commands::Options& options, std::string_view t
 
 // At once: whatever is wrong with the rest is told in this format.
 inline Complaint set_log_format(commands::Options& options, std::string_view text) {
-  options.log_format = text == "json" ? commands::LogFormat::json : commands::LogFormat::text;
-  commands::set_log_format(options.log_format);
+  options.log_format = text == "json" ? show::LogFormat::json : show::LogFormat::text;
+  show::set_log_format(options.log_format);
   return std::nullopt;
 }
 

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "commands/options.hpp"
 #include "lock/backend.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 /// A lock in the list that status prints.
 struct ListedLock {
@@ -22,7 +21,9 @@ class View {
   /// Of the locks of a list, whether their waiters are wanted, or how many there are and the first.
   enum class Queues { whole, first };
 
-  View(const Options& options, Queues of_list) : key_(options.key), prefix_(options.prefix), of_list_(of_list) {}
+  /// key: the KEY or pattern; empty: all. prefix: what stands before it on the server.
+  View(std::string key, std::string prefix, Queues of_list)
+      : key_(std::move(key)), prefix_(std::move(prefix)), of_list_(of_list) {}
 
   /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
   /// natural order of their keys (job2 before job10).
@@ -53,4 +54,4 @@ class View {
   Kind kind_ = Kind::unknown;
 };
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

@@ -1,4 +1,4 @@
-#include "commands/prometheus.hpp"
+#include "show/prometheus.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 using lock::Inspection;
 
@@ -115,4 +115,4 @@ std::string metrics(const std::vector<ListedLock>& sights) {
 
 std::string metrics_of_outage() { return up("0"); }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

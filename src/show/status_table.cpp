@@ -1,4 +1,4 @@
-#include "commands/status_table.hpp"
+#include "show/status_table.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include "base/duration.hpp"
 #include "base/utc.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 using base::age_text;
 using lock::Inspection;
@@ -198,4 +198,4 @@ std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& lay
   return lines;
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

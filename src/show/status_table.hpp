@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "commands/table.hpp"
-#include "commands/view.hpp"
+#include "show/table.hpp"
+#include "show/view.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 /// A heading and a line for each lock: who holds it and for how long, who ran last.
 std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout);
@@ -15,4 +15,4 @@ std::vector<std::string> list_lines(std::span<const ListedLock> sights, const La
 /// All that is known of one lock: its holders, its queue and its last run.
 std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout);
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

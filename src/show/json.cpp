@@ -1,10 +1,10 @@
-#include "commands/json.hpp"
+#include "show/json.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/utc.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -112,4 +112,4 @@ std::string locks_json(const std::vector<ListedLock>& sights) {
   return dump(value);
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

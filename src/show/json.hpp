@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "commands/view.hpp"
 #include "lock/lease.hpp"
+#include "show/view.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 /// {"key", "token", "fence", "ttl_ms"} and a newline.
 std::string lease_json(const std::string& key, const lock::Lease& lease, base::Duration ttl);
@@ -16,4 +16,4 @@ std::string lock_json(const ListedLock& sight);
 /// {"version", "locks": [object, …]}
 std::string locks_json(const std::vector<ListedLock>& sights);
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

@@ -1,19 +1,14 @@
-#include "commands/common.hpp"
-
-#include <unistd.h>
+#include "commands/report.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
-#include "base/line.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/tell.hpp"
-#include "process/descendants.hpp"
+#include "commands/terms.hpp"
+#include "show/tell.hpp"
 
 namespace rlock::commands {
 
@@ -21,41 +16,6 @@ using namespace std::chrono_literals;
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-
-namespace {
-
-constexpr std::size_t max_token = 512;  // bytes
-
-}  // namespace
-
-std::optional<base::Duration> patience(const Options& options) {
-  return options.nonblock ? base::Duration(0) : options.wait;
-}
-
-Result<lock::LeaseTerms> lease_terms(const Options& options, lock::Renewing renewing) {
-  // Time to look twice. A longer lease has a second to kill in, and need not be measured for.
-  const auto min_kill_time = options.ttl < 10s ? 2 * process::time_of_a_look() : std::chrono::nanoseconds::zero();
-  return lock::LeaseTerms::make(options.ttl, options.kill_after, renewing, min_kill_time);
-}
-
-Result<std::string> read_token(const Options& options) {
-  std::string token = options.token;
-  if (token == "-") {
-    auto line = base::read_line(STDIN_FILENO, max_token);
-    if (!line)
-      return fail(ErrorCode::usage, "TOKEN: cannot read it from standard input; it is one line of at most 512 bytes");
-    token = std::move(*line);
-  } else if (token.empty()) {
-    if (const char* from_environment = std::getenv("RLOCK_TOKEN")) token = from_environment;
-  }
-  if (token.empty()) {
-    return fail(ErrorCode::usage, "TOKEN is missing; give it, or - to read it from standard input, or set RLOCK_TOKEN");
-  }
-  if (token.size() > max_token || base::has_control(token)) {
-    return fail(ErrorCode::usage, "TOKEN is not one that a lock can have; give what acquire printed");
-  }
-  return token;
-}
 
 int report(const base::Error& error, const Options& options, const process::Signals* signals,
            std::optional<base::Instant> since) {
@@ -71,7 +31,7 @@ int report(const base::Error& error, const Options& options, const process::Sign
   if (error.code == ErrorCode::refused) message += "; see SECURITY in rlock(1)";
   if (base::may_pass(error) && since) {
     const auto tried = base::BootClock::now() - *since;
-    fields.emplace_back("tried_ms", ms_of(tried));
+    fields.emplace_back("tried_ms", show::ms_of(tried));
     using Hundredths = std::chrono::duration<std::int64_t, std::centi>;
     const auto rounded = tried < 500ms ? base::format_duration(std::chrono::round<Hundredths>(tried))
                                        : base::age_text(std::chrono::round<std::chrono::seconds>(tried));
@@ -91,7 +51,7 @@ int report_done(const Options& options, const lock::Done& done) {
   const bool is_last = done.last_run && done.last_run->exit_status == base::exit_success;
   base::log_info("nothing to do: a run of " + options.key + " succeeded " + base::age_text(ago) + " ago" +
                      (is_last ? ", that of " + done.last_run->who.summary() : "") + " (--once)",
-                 {"nothing_to_do", {{"key", options.key}, {"succeeded_ms_ago", ms_of(done.ago)}}});
+                 {"nothing_to_do", {{"key", options.key}, {"succeeded_ms_ago", show::ms_of(done.ago)}}});
   return base::exit_success;
 }
 
@@ -122,7 +82,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   } else if (met && met->holder && met->holder->mode.is_for_several()) {
     message += ", shared,";
   }
-  if (met && met->holder) message += " by " + holder_text(*met->holder);
+  if (met && met->holder) message += " by " + show::holder_text(*met->holder);
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
   if (met && met->holder_is_foreign) message += " by another program than rlock";
   if (met && met->is_of_other_form) {
@@ -136,7 +96,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   } else {
     message += "; --wait D waits for it";
   }
-  auto fields = met ? busy_fields(key, *met) : base::LogFields{{"key", key}};
+  auto fields = met ? show::busy_fields(key, *met) : base::LogFields{{"key", key}};
   fields.emplace_back("waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()});
   fields.emplace_back("exit_status", std::int64_t{options.conflict_exit_code});
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::info : base::LogLevel::note, message,
@@ -155,8 +115,8 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
     const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
     if (sights && sights->size() == 1 && !sights->front().holders.empty()) {
       if (const auto& record = sights->front().holders.front().record) {
-        message += ": " + holder_text(*record);
-        event.fields.emplace_back("holder", holder_fields(*record));
+        message += ": " + show::holder_text(*record);
+        event.fields.emplace_back("holder", show::holder_fields(*record));
       }
     }
   }
@@ -169,16 +129,6 @@ std::string how_to_end(const std::string& key, const Options& options) {
   return "it stays held until its holder releases it, or someone runs: rlock release --force " +
          (has_prefix ? "--prefix " + base::shell_quoted(options.prefix) + " " : std::string()) +
          (options.compat == Compat::redisson ? "--compat redisson " : "") + base::shell_quoted(key);
-}
-
-bool print(std::string_view text) {
-  while (!text.empty()) {
-    const auto n = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 }  // namespace rlock::commands

@@ -5,7 +5,7 @@
 #include "base/log.hpp"
 #include "lock/backend.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 /// "ann@web1 pid 12 (LABEL) since 14:05:12": for a line that names the holder and has more to say.
 std::string holder_text(const lock::Record& holder);
@@ -34,4 +34,4 @@ struct Lost {
 
 std::int64_t ms_of(std::chrono::nanoseconds time);
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

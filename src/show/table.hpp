@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace rlock::commands {
+namespace rlock::show {
 
 enum class Style { plain, strong, faint, good, notable, bad };
 enum class Colours { no, yes };
@@ -47,4 +47,4 @@ class Table {
   std::vector<std::vector<std::size_t>> widths_;  ///< of the cells
 };
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

@@ -9,16 +9,6 @@
 
 namespace rlock::commands {
 
-/// How long a lock may be waited for, as lock::Acquisition takes it.
-std::optional<base::Duration> patience(const Options& options);
-
-/// The terms of a lease that is enforced: with time to kill in, as this machine needs it. Fails (usage) where the ttl
-/// is too short.
-base::Result<lock::LeaseTerms> lease_terms(const Options& options, lock::Renewing renewing);
-
-/// TOKEN of renew and release: the argument, standard input for "-", or RLOCK_TOKEN.
-base::Result<std::string> read_token(const Options& options);
-
 /// Prints an error, with the key, for how long it was tried since `since`, and advice when no server was configured and
 /// none answered. Returns its exit status: 128 + n when signal n interrupted.
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr,
@@ -39,8 +29,5 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
 
 /// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key, const Options& options);
-
-/// Writes to standard output, all of it and now: false when that failed.
-bool print(std::string_view text);
 
 }  // namespace rlock::commands

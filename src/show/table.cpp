@@ -1,4 +1,4 @@
-#include "commands/table.hpp"
+#include "show/table.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "base/screen.hpp"
 #include "base/text.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 namespace {
 
 constexpr std::size_t gap = 2;        // columns between two cells
@@ -108,4 +108,4 @@ std::vector<std::string> Table::lines(const Layout& layout) const {
   return lines;
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

@@ -1,4 +1,4 @@
-#include "commands/waiting.hpp"
+#include "show/waiting.hpp"
 
 #include <unistd.h>
 
@@ -12,9 +12,9 @@
 #include "base/local_time.hpp"
 #include "base/log.hpp"
 #include "base/screen.hpp"
-#include "commands/tell.hpp"
+#include "show/tell.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 using namespace std::chrono_literals;
 using base::BootClock;
@@ -145,4 +145,4 @@ void Waiting::served(const lock::Request& request, const std::string& server, In
                  {"server_back", {{"key", key_}, {"server", server}, {"lost_ms", ms_of(lost)}}});
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

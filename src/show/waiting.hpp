@@ -6,7 +6,7 @@
 #include "base/poller.hpp"
 #include "lock/observer.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 /// Tells people and programs what one who waits knows. Where standard error is a terminal that can redraw a line, one
 /// line of it shows that from the first second on, anew each second, and is gone when the wait is over. It asks the
@@ -54,4 +54,4 @@ class Waiting final : public base::Poller, public lock::Observer {
   base::Instant queued_at_{};   ///< the same by our clock
 };
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

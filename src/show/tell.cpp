@@ -1,4 +1,4 @@
-#include "commands/tell.hpp"
+#include "show/tell.hpp"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "base/local_time.hpp"
 #include "base/utc.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 namespace {
 
 // Of a label, which may be a long URL, in a line that has more to say.
@@ -78,4 +78,4 @@ std::int64_t ms_of(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

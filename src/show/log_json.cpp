@@ -1,4 +1,4 @@
-#include "commands/log_json.hpp"
+#include "show/log_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "base/utc.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -54,4 +54,4 @@ std::string encode(base::LogLevel level, std::string_view message, const base::L
 
 void set_log_format(LogFormat format) { base::set_log_encoder(format == LogFormat::json ? encode : nullptr); }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show

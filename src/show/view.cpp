@@ -1,4 +1,4 @@
-#include "commands/view.hpp"
+#include "show/view.hpp"
 
 #include <fnmatch.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace rlock::commands {
+namespace rlock::show {
 
 using base::Result;
 using base::Wait;
@@ -91,4 +91,4 @@ bool View::is_nothing(const lock::Inspection& lock) const {
   return lock.state == State::free || (prefix_.empty() && lock.state == State::foreign && lock.is_endless());
 }
 
-}  // namespace rlock::commands
+}  // namespace rlock::show
