@@ -135,7 +135,8 @@ queue() {
   rlock release "$key" "$token"
 }
 
-@test "while somebody sleeps until it is told, a queue of rlocks leaves the lock free now and then, and says so" {
+# A queue of rlocks leaves the lock free while somebody sleeps until it is told.
+leaves_it_free() {
   listener
   local pid=$!
   unset 'background_pids[0]'
@@ -146,6 +147,15 @@ queue() {
   until_true 10 is_free
   [ "$(messages)" -ge 2 ]
   kill "$pid"
+}
+
+@test "while somebody sleeps until it is told, a queue of rlocks leaves the lock free now and then, and says so" {
+  leaves_it_free
+}
+
+@test "so it does with a name of rlock's own namespace, which is handed over by a shorter way" {
+  key=rlock:$key
+  leaves_it_free
 }
 
 @test "while nobody does, it does not" {
