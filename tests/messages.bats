@@ -51,3 +51,62 @@ says() {
   redis acl setuser nobody on nopass -@all
   RLOCK_SERVER=unix://nobody:@$sock says "$key: unix://nobody:@[^ ]*: .*; see SECURITY in rlock\\(1\\)" 77 rlock run "$key" -- true
 }
+
+# suggests STATUS COMMAND...: it ends so and suggests a command on standard error, which pasted SHELL runs.
+suggests() {
+  local wanted=$1
+  shift
+  run --separate-stderr "-$wanted" "$@"
+  suggested=${stderr##*or someone runs: }
+  [ "$suggested" != "$stderr" ]
+}
+pasted() { "$1" -c "$suggested"; }
+
+@test "the release that is suggested for a lock without an end can be pasted, whatever the key is called" {
+  not_under_acl 'other prefixes are denied'
+  local name shell
+  for name in plain 'with a space' "it's" '-n' '--' '$(touch ran) `touch ran` !!' 'a*?[b]~' '\back' 'ключ' $'\xff1\xc2\x85' '=ls'; do
+    for shell in bash zsh ksh; do
+      command -v $shell >/dev/null || continue
+      redis set "rlock:$name" theirs
+      suggests 0 rlock status -- "$name"
+      pasted $shell
+      is_free "$name"
+      # The same after a try to acquire it, with a prefix of its own.
+      redis set "my $name" theirs
+      suggests 75 rlock run --prefix 'my ' -n -- "$name" true
+      pasted $shell
+      [ "$(redis exists "my $name")" = 0 ]
+    done
+  done
+  [ ! -e ran ]
+}
+
+@test "what the command line said of the server is part of it, without the password" {
+  not_under_acl 'the URL has a user of its own'
+  redis set "rlock:$key" theirs
+  (
+    unset RLOCK_SERVER
+    suggests 0 rlock status --server "$url" "$key"
+    [ "$suggested" = "rlock release --force --server=$url $key" ]
+    pasted bash
+    is_free
+    redis set "rlock:$key" theirs
+    printf 'server = %s\n' "$url" >'the conf'
+    suggests 75 rlock acquire -n --config 'the conf' "$key"
+    [ "$suggested" = "rlock release --force --config='the conf' $key" ]
+    pasted bash
+    is_free
+  )
+  redis set "rlock:$key" theirs
+  redis acl setuser ann on '>hunter2' '~*' '&*' +@all
+  suggests 0 rlock status --server "unix://ann:hunter2@$sock" "$key"
+  [ "$suggested" = "rlock release --force --server='unix://***@$sock' $key" ]
+}
+
+@test "for a name that no KEY can have no command is suggested" {
+  own_server
+  redis set $'rlock:a\nb' theirs
+  run --separate-stderr -0 rlock status
+  [[ $stderr == *'it stays held until its holder releases it; no KEY can have its name, so rlock cannot' ]]
+}

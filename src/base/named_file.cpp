@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "base/text.hpp"
+
 namespace rlock::base {
 namespace {
 
@@ -16,6 +18,9 @@ bool is_unnamed_pipe(int fd) {
   struct statfs system{};
   return ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
 }
+
+// A name that chmod does not take for an option.
+std::string pasted(const std::string& path) { return shell_word(path.starts_with('-') ? "./" + path : path); }
 
 }  // namespace
 
@@ -54,15 +59,15 @@ std::optional<std::string> NamedFile::change_by_others(uid_t owner) const {
     return "belongs to the user " + std::to_string(owner_) + ", neither to root nor to the user of this run, " +
            std::to_string(::geteuid()) + "; chown it, or name another file";
   }
-  if ((mode_ & S_IWOTH) != 0) return "can be written by everybody; chmod go-w " + path_;
-  if ((mode_ & S_IWGRP) != 0) return "can be written by its group; chmod g-w " + path_;
+  if ((mode_ & S_IWOTH) != 0) return "can be written by everybody; chmod go-w " + pasted(path_);
+  if ((mode_ & S_IWGRP) != 0) return "can be written by its group; chmod g-w " + pasted(path_);
   return std::nullopt;
 }
 
 std::optional<std::string> NamedFile::mend_for_reading() const {
   const auto user = ::geteuid();
   if (!is_regular_ || (mode_ & S_IROTH) == 0 || (user != 0 && user != owner_)) return std::nullopt;
-  return "chmod o-r " + path_;
+  return "chmod o-r " + pasted(path_);
 }
 
 }  // namespace rlock::base

@@ -102,4 +102,24 @@ std::string shell_quoted(std::string_view text) {
   return result + "'";
 }
 
+std::string shell_word(std::string_view text) {
+  const auto is_bare = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./:@%+,").contains(static_cast<char>(c));
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_bare)) return std::string(text);
+  if (printable(text) == text) return shell_quoted(text);
+  std::string result = "$'";
+  for (const unsigned char c : text) {
+    if (is_bare(c) || c == ' ') {
+      result += static_cast<char>(c);
+    } else {
+      // Three octal digits end where they end, whatever comes next.
+      result += '\\';
+      for (const unsigned shift : {6U, 3U, 0U}) result += static_cast<char>('0' + ((c >> shift) & 7U));
+    }
+  }
+  return result + "'";
+}
+
 }  // namespace rlock::base

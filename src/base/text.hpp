@@ -29,4 +29,8 @@ std::string_view take_word(std::string_view& text);
 /// Text for a shell to read as one word: 'it'\''s'.
 std::string shell_quoted(std::string_view text);
 
+/// The same in a message, for somebody to paste: without quotes where none are needed, and what printable() would
+/// change as bash, zsh and ksh read it, $'\302\205'. All of it is printable.
+std::string shell_word(std::string_view text);
+
 }  // namespace rlock::base

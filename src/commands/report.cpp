@@ -7,6 +7,7 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "show/tell.hpp"
 
@@ -125,10 +126,21 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
 }
 
 std::string how_to_end(const std::string& key, const Options& options) {
-  const bool has_prefix = options.prefix != "rlock:";  // the default
-  return "it stays held until its holder releases it, or someone runs: rlock release --force " +
-         (has_prefix ? "--prefix " + base::shell_quoted(options.prefix) + " " : std::string()) +
-         (options.compat == Compat::redisson ? "--compat redisson " : "") + base::shell_quoted(key);
+  const std::string until = "it stays held until its holder releases it";
+  if (key.size() > max_key || base::has_control(key)) return until + "; no KEY can have its name, so rlock cannot";
+  std::string command = "rlock release --force";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    command.append(" ").append(name).append("=").append(base::shell_word(value));
+  };
+  // Where somebody pastes it the environment and the files say the same as here.
+  if (options.config_file_source == "--config") add("--config", options.config_file);
+  if (options.servers_source == "--server") {
+    for (const auto& url : options.servers) add("--server", base::without_credentials(url));
+  }
+  if (options.password_file_source == "--password-file") add("--password-file", options.password_file);
+  if (options.prefix != "rlock:") add("--prefix", options.prefix);
+  if (options.compat == Compat::redisson) add("--compat", "redisson");
+  return until + ", or someone runs: " + command + (key.starts_with('-') ? " -- " : " ") + base::shell_word(key);
 }
 
 }  // namespace rlock::commands

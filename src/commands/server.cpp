@@ -22,7 +22,6 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t max_key = 1024;     // bytes
 constexpr std::size_t max_secret = 4096;  // bytes
 
 // what: the option that names the file.

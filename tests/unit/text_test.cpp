@@ -33,6 +33,19 @@ TEST(Text, IsCutBetweenCharacters) {
   EXPECT_EQ(whole_characters("\x97\x97\x97\x97\x97\x97", 5), "\x97\x97\x97\x97\x97");
 }
 
+TEST(Text, IsPastedIntoAShellAsOneWord) {
+  EXPECT_EQ(shell_word("deploy-1"), "deploy-1");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word("*"), "'*'");
+  EXPECT_EQ(shell_word("=ls"), "'=ls'");
+  EXPECT_EQ(shell_word("\xc3\xa9"), "'\xc3\xa9'");
+  EXPECT_EQ(shell_word("a\n\xff"
+                       "1 '\\"),
+            "$'a\\012\\3771 \\047\\134'");
+}
+
 TEST(Text, KnowsControlBytes) {
   EXPECT_FALSE(has_control("key \xc3\xa9"));
   EXPECT_TRUE(has_control("a\nb"));
