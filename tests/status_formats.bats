@@ -49,11 +49,34 @@ teardown_file() { stop_servers; }
   expect 1 rlock status --exit-code -q 'z*'
 }
 
-@test "keys of others cannot steer a terminal, nor make two lines of one" {
+@test "keys are those that other verbs take, as they stand there; the table has the others too" {
   redis flushall
-  redis set $'rlock:a\e[31m\nb' x px 60000
-  run -0 rlock status --format keys
-  [ "$output" = 'a\x1b[31m\x0ab' ]
+  local name key long
+  long=$(printf '%1025s' | tr ' ' k)
+  # What would steer a terminal, make two lines of one, name another key once it is printed, or is too long for a KEY.
+  for name in $'a\e[31m\nb' $'\xff' $'\u202e' "$long"; do redis set "rlock:$name" x px 60000; done
+  for name in "${long%k}" ключ '-n' "it's" 'a*'; do rlock acquire -- "$name" >/dev/null; done
+  rlock status --format keys >keys
+  [ "$(wc -l <keys)" = 5 ]
+  diff keys <(rlock status --format keys --exit-code)
+  while read -r key; do expect 0 rlock status --exit-code -- "$key"; done <keys
+  [ "$(rlock status --json | jq '.locks | length')" = 9 ]
+  [ "$(rlock status | wc -l)" = 10 ]
+}
+
+@test "in a pattern, ? and a range stand for a character, not for a byte" {
+  redis flushall
+  local name
+  for name in tür tor 日本 $'t\xffr' t-r; do rlock acquire "$name" >/dev/null; done
+  keys() { [ "$(rlock status --format keys "$1" | sort | tr '\n' ' ')" = "$2" ]; }
+  for LC_ALL in C C.UTF-8; do
+    keys 't?r' "$(printf '%s\n' t-r tor tür | sort | tr '\n' ' ')"
+    keys 't[ü-]r' "$(printf '%s\n' t-r tür | sort | tr '\n' ' ')"
+    keys '??' '日本 '
+    keys 't??r' ''
+    # What is not UTF-8 is still matched, a byte at a time.
+    [ "$(rlock status --json 't*r' | jq '.locks | length')" = 4 ]
+  done
 }
 
 @test "a format is one of those that there are, and --json is one" {

@@ -1,42 +1,21 @@
 #include "base/display.hpp"
 
-#include <locale.h>
-
 #include <algorithm>
-#include <clocale>
 #include <cwchar>
 
 #include "base/text.hpp"
+#include "base/utf8_locale.hpp"
 
 namespace rlock::base {
 namespace {
 
 constexpr std::string_view ellipsis = "\xe2\x80\xa6";
 
-// libc's own table, whatever the locale of the process: for this thread, and as long as this stands.
-class Utf8 {
- public:
-  Utf8() : before_(locale() != nullptr ? ::uselocale(locale()) : nullptr) {}
-  Utf8(const Utf8&) = delete;
-  Utf8& operator=(const Utf8&) = delete;
-  ~Utf8() {
-    if (before_ != nullptr) ::uselocale(before_);
-  }
-
-  // Of a character that prints; newer ones than libc knows count as one.
-  std::size_t width(char32_t code) const {
-    const int columns = before_ != nullptr ? ::wcwidth(static_cast<wchar_t>(code)) : 1;
-    return columns < 0 ? 1 : static_cast<std::size_t>(columns);
-  }
-
- private:
-  static ::locale_t locale() {
-    static const ::locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return utf8;
-  }
-
-  ::locale_t before_;
-};
+// In columns, of a character that prints, by libc's own table; newer ones than libc knows count as one.
+std::size_t width(const Utf8Locale& utf8, char32_t code) {
+  const int columns = utf8.is_there() ? ::wcwidth(static_cast<wchar_t>(code)) : 1;
+  return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
 
 bool is_ascii(std::string_view text) {
   return std::ranges::none_of(text, [](unsigned char c) { return c >= 0x80; });
@@ -63,13 +42,13 @@ std::size_t fitting(std::string_view text, std::size_t& columns) {
     columns -= bytes;
     return bytes;
   }
-  const Utf8 utf8;
+  const Utf8Locale utf8;
   std::size_t bytes = 0;
   while (bytes < text.size()) {
     const auto character = first_of(text.substr(bytes));
-    const auto width = utf8.width(character.code);
-    if (width > columns) break;
-    columns -= width;
+    const auto wanted = width(utf8, character.code);
+    if (wanted > columns) break;
+    columns -= wanted;
     bytes += character.bytes;
   }
   return bytes;

@@ -1,11 +1,11 @@
 #include "show/view.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "base/glob.hpp"
 #include "base/text.hpp"
+#include "commands/server.hpp"
 
 namespace rlock::show {
 
@@ -24,6 +24,8 @@ bool comes_before(const std::string& a, const std::string& b) {
   const int order = ::strverscmp(a.c_str(), b.c_str());
   return order != 0 ? order < 0 : a < b;
 }
+
+bool is_for_verbs(const std::string& key) { return key.size() <= max_key && base::printable(key) == key; }
 
 }  // namespace
 
@@ -45,7 +47,7 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
   // Under an empty prefix only a look tells a lock from other data.
   if (key_.empty() && !prefix_.empty()) {
     auto keys = RLOCK_TRY(list(backend, wait));
-    std::ranges::transform(keys, keys.begin(), base::printable);
+    std::erase_if(keys, [](const std::string& key) { return !is_for_verbs(key); });
     return keys;
   }
   const auto sights = RLOCK_TRY(look(backend, wait));
@@ -55,7 +57,7 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
 std::vector<std::string> View::keys_of(std::span<const ListedLock> sights) const {
   std::vector<std::string> keys;
   for (auto& sight : sights) {
-    if (!is_nothing(sight.lock)) keys.push_back(base::printable(sight.key));
+    if (!is_nothing(sight.lock) && is_for_verbs(sight.key)) keys.push_back(sight.key);
   }
   return keys;
 }
@@ -65,9 +67,7 @@ Result<std::vector<std::string>> View::list(lock::Backend& backend, Wait wait) c
   const auto head = key_.substr(0, key_.find_first_of("*?[\\"));
   auto keys = RLOCK_TRY(backend.list(prefix_ + head, wait));
   for (auto& key : keys) key.insert(0, head);
-  if (!key_.empty()) {
-    std::erase_if(keys, [&](const std::string& key) { return ::fnmatch(key_.c_str(), key.c_str(), 0) != 0; });
-  }
+  if (!key_.empty()) std::erase_if(keys, [&](const std::string& key) { return !base::matches(key_, key); });
   std::erase(keys, "");  // other data: no lock can have that key
   std::ranges::sort(keys, comes_before);
   return keys;

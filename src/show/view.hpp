@@ -28,11 +28,12 @@ class View {
   /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
   /// natural order of their keys (job2 before job10).
   base::Result<std::vector<ListedLock>> look(lock::Backend& backend, base::Wait wait);
-  /// The keys alone, made harmless, without a look at each lock where that can be left out: one may have become free
-  /// meanwhile.
+  /// The keys alone, as keys_of() has them, without a look at each lock where that can be left out: one may have become
+  /// free meanwhile.
   base::Result<std::vector<std::string>> keys(lock::Backend& backend, base::Wait wait);
 
-  /// Those of a look that are not free and forgotten, made harmless.
+  /// Those of a look that are not free and forgotten. For programs, who give them to other verbs: left out is what no
+  /// KEY can be, and what printable() would change, since a terminal may show them.
   std::vector<std::string> keys_of(std::span<const ListedLock> sights) const;
 
   /// After a look: whether it is of one KEY.
