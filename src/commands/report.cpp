@@ -7,7 +7,6 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "show/tell.hpp"
 
@@ -127,7 +126,8 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
 
 std::string how_to_end(const std::string& key, const Options& options) {
   const std::string until = "it stays held until its holder releases it";
-  if (key.size() > max_key || base::has_control(key)) return until + "; no KEY can have its name, so rlock cannot";
+  if (key.size() > lock::max_key || base::has_control(key))
+    return until + "; no KEY can have its name, so rlock cannot";
   std::string command = "rlock release --force";
   const auto add = [&](std::string_view name, const std::string& value) {
     command.append(" ").append(name).append("=").append(base::shell_word(value));

@@ -50,9 +50,9 @@ Result<std::string> read_password_file(std::string_view what, const std::string&
 // what: where the key was given.
 Result<lock::Names> names_of(const Options& options, const std::string& key, const std::string& what) {
   if (key.empty()) return fail(ErrorCode::usage, what + " is empty; name the lock");
-  if (key.size() > max_key) {
-    return fail(ErrorCode::usage,
-                what + " has " + std::to_string(key.size()) + " bytes; the maximum is " + std::to_string(max_key));
+  if (key.size() > lock::max_key) {
+    return fail(ErrorCode::usage, what + " has " + std::to_string(key.size()) + " bytes; the maximum is " +
+                                      std::to_string(lock::max_key));
   }
   if (base::has_control(key)) return fail(ErrorCode::usage, what + " has a control character in it; leave it out");
   lock::Names names(options.prefix + key);

@@ -14,8 +14,6 @@
 
 namespace rlock::commands {
 
-constexpr std::size_t max_key = 1024;  ///< bytes of a KEY
-
 /// The servers that the options name, with their passwords: one, or those that keep a lock by majority. Fails with
 /// usage or configuration.
 base::Result<std::vector<redis::Address>> server_addresses(const Options& options);

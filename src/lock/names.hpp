@@ -1,10 +1,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace rlock::lock {
+
+constexpr std::size_t max_key = 1024;  ///< bytes of a KEY, which has no control characters either
 
 /// The names under which one lock stands on the server. A Cluster keeps them all in one slot: side keys carry the
 /// lock's name as hash tag. A name that has a tag of its own ("a{b}c", tag b) is written bare behind a second colon:

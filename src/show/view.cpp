@@ -5,7 +5,6 @@
 
 #include "base/glob.hpp"
 #include "base/text.hpp"
-#include "commands/server.hpp"
 
 namespace rlock::show {
 
@@ -25,7 +24,7 @@ bool comes_before(const std::string& a, const std::string& b) {
   return order != 0 ? order < 0 : a < b;
 }
 
-bool is_for_verbs(const std::string& key) { return key.size() <= max_key && base::printable(key) == key; }
+bool is_for_verbs(const std::string& key) { return key.size() <= lock::max_key && base::printable(key) == key; }
 
 }  // namespace
 
