@@ -87,8 +87,11 @@ Result<void> SingleServer::replicate(const Request& request, Wait wait) {
 // Not cut short by the end of the wait alone: a server that hangs is unreachable, not busy.
 Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait) {
   auto& session = protocol_.session();
+  const bool is_called = std::exchange(is_called_, false);
   if (wake_ == Wake::poll || protocol_.is_subscribed()) {
-    if (wake_ != Wake::poll && is_first_ && !tracks_) tracks_ = RLOCK_TRY(protocol_.track(wait));
+    // Who is handed the lock need not watch it any more: the question would cost the hand-over a round trip.
+    const bool is_to_watch = wake_ != Wake::poll && is_first_ && !tracks_ && !is_called;
+    if (is_to_watch) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
     // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed,
     // and who says that it has is taken for dead when its turn comes.
@@ -242,6 +245,7 @@ Result<Event> SingleServer::drain() {
   if (!protocol_.session().is_open() || !names_) return Event{};
   const auto pushed = RLOCK_TRY(protocol_.pushed(*names_));
   const auto now = BootClock::now();
+  is_called_ |= pushed.granted;
   Event event{.granted = pushed.granted, .touched = pushed.touched || pushed.flushed};
   const auto look_in = [&](Duration in) { event.look_at = std::min(event.look_at, now + in); };
   if (pushed.look_in) {

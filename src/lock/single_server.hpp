@@ -64,6 +64,7 @@ class SingleServer : public Voter {
   Mode mode_;                   ///< that we wait for
   bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
   std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked
+  bool is_called_ = false;      ///< a message says that the lock was handed to us
   int hung_up_ = 0;             ///< subscriptions in a row during which the connection broke
 
   // As a holder.
