@@ -160,6 +160,8 @@ first_track() { [ "$(redis client list | grep -c 'flags=[^ ]*t')" = "$1" ]; }
     cat statistics
     grep -q "^cmdstat_evalsha:calls=$((1 + 2 * crowd))," statistics
     run -1 grep -E '^cmdstat_(eval|hello|subscribe):' statistics
+    # Who has come to be among the first three asks to watch the lock, but not when it is handed to it before.
+    [ "$(sed -n 's/^cmdstat_client|tracking:calls=\([0-9]*\),.*/\1/p' statistics | grep . || echo 0)" -lt $((crowd / 2)) ]
   done
 }
 

@@ -83,18 +83,19 @@ class Run {
   int run_command() {
     auto permit = base::Permit::open(keys_.deadline(), terms_.grace, terms_.kill_time);
     if (!permit) return not_started(permit.error());
+    permit_.emplace(std::move(*permit));
     keys_.set_environment();
     keys_.tell();
 
     terminal_.emplace();
     // Armed before the last look at the clock: if rlock is frozen from here on, it is killed before the lease can end.
-    std::optional<process::Tripwire> tripwire(std::in_place, permit->kill_at());
+    std::optional<process::Tripwire> tripwire(std::in_place, permit_->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
-      return watch_over(child->pid, *permit, tripwire);
+      return watch_over(child->pid, tripwire);
     }
     tripwire.reset();
-    permit->end();
+    permit_->end();
     std::string why;
     auto status = base::exit_cannot_start + 0;
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
@@ -106,24 +107,23 @@ class Run {
       why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);
     }
     farewell_.not_started(status);
-    release(&*permit, std::nullopt);
+    release(std::nullopt);
     if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
     return status;
   }
 
   int not_started(const base::Error& error) {
     farewell_.not_started(base::exit_cannot_start);
-    release(nullptr, std::nullopt);
+    release(std::nullopt);
     base::log_error(error.message,
                     {"error", {{"key", options_.key}, {"exit_status", std::int64_t{base::exit_cannot_start}}}});
     return base::exit_cannot_start;
   }
 
-  int watch_over(pid_t child, base::Permit& permit, std::optional<process::Tripwire>& tripwire) {
-    std::optional<lock::Renewal> renewal;
+  int watch_over(pid_t child, std::optional<process::Tripwire>& tripwire) {
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
-    how.guard = orders(permit);
+    how.guard = orders();
     if (keys_.has_own()) how.nested_marker = keys_.marker();
     if (options_.tree) how.until = process::Until::all_ended;
     for (const auto& outer : keys_.outer_runs()) how.outer_fds.push_back(outer.fd());
@@ -132,14 +132,14 @@ class Run {
       base::log_without_blocking();
       if (options_.no_renew || keys_.leases().empty()) return;
       auto& leases = keys_.leases();
-      renewal.emplace(leases, leases.request(), leases.lease(), terms_, permit);
-      if (auto started = renewal->start(); !started) {
+      renewal_.emplace(leases, leases.request(), leases.lease(), terms_, *permit_);
+      if (auto started = renewal_->start(); !started) {
         base::log_error("no renewal of " + options_.key + ", whose lease ends in " + base::age_text(terms_.ttl) + ": " +
                         started.error().message);
       }
     };
     how.continued = [&] {
-      if (renewal) renewal->check_now();
+      if (renewal_) renewal_->check_now();
     };
     how.ended_early = [&](bool revoked) {
       const std::string why = keys_.outer_run_has_ended() ? "the outer run has ended"
@@ -150,18 +150,18 @@ class Run {
       tell_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
     };
 
-    auto ending = process::supervise(child, signals_, permit, how);
+    auto ending = process::supervise(child, signals_, *permit_, how);
     if (ending.stopped && how.guard.at_end == process::AtEnd::kill) terminal_->restore();
     tripwire.reset();
-    const bool in_time = !ending.stopped && base::BootClock::now() < permit.until();
-    if (renewal) renewal->stop();
+    const bool in_time = !ending.stopped && base::BootClock::now() < permit_->until();
+    if (renewal_) renewal_->stop();
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
     if (ending.going_on > 0) {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
                       " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
     ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
-    const auto outcome = release(&permit, std::move(ending.guard));
+    const auto outcome = release(std::move(ending.guard));
     if (ending.stopped || !in_time || outcome == Outcome::lost) {
       if (!ending.stopped) tell_lost("it was lost while the command ran", "check what that did");
       return base::exit_lost;
@@ -180,7 +180,7 @@ class Run {
   }
 
   // release_until: how long the guard may go on trying to release what is held.
-  process::Orders orders(const base::Permit& permit, base::Instant release_until = base::never) {
+  process::Orders orders(base::Instant release_until = base::never) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // A re-entered token is also in the environment of processes that this run did not start.
@@ -190,12 +190,12 @@ class Run {
     if (keys_.is_nested()) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) orders.title += " " + base::printable(key);
-    orders.orphaned = [&, release_until] {
+    orders.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
       // Until the lease has ended on the server too.
-      const auto lease_ends = permit.until() + (terms_.ttl - terms_.usable());
+      const auto lease_ends = permit_->until() + (terms_.ttl - terms_.usable());
       if (!farewell_.is_known()) {
-        const bool in_time = !permit.revoked() && base::BootClock::now() < permit.until();
+        const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
         in_time ? farewell_.killed() : farewell_.lost();
         // To syslog alone: a guard has no standard error.
         base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key,
@@ -210,8 +210,8 @@ class Run {
 
   // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if
   // there is none) goes on trying in the background, so that rlock can end and the next holder need not wait for the
-  // end of the lease. permit: has ended; nullptr: no guard is started.
-  Outcome release(base::Permit* permit, std::optional<process::Guard> guard) {
+  // end of the lease. The permit has ended; without one, no guard is started.
+  Outcome release(std::optional<process::Guard> guard) {
     if (!keys_.has_own()) {
       if (guard) guard->stop();
       return Outcome::unknown;
@@ -224,13 +224,14 @@ class Run {
       say_farewell(leases);
       return leases.release(leases.request(), lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
     });
+    renewal_.reset();  // its thread has ended before a guard is forked
     const bool later = released ? !released->is_everywhere
                                 : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;
-    if (later && permit != nullptr) {
+    if (later && permit_) {
       // Short jobs may be many, and most servers are free.
       const auto until = released && !guard ? base::BootClock::now() + release_limit : base::never;
       // A guard that is there already does not know how the run ended.
-      if (auto started = process::Guard::start(*permit, 0, orders(*permit, until))) {
+      if (auto started = process::Guard::start(*permit_, 0, orders(until))) {
         if (guard) guard->stop();
         guard = std::move(*started);
       }
@@ -262,6 +263,8 @@ class Run {
   lock::LeaseTerms terms_;
   Keys keys_;
   Farewell farewell_;
+  std::optional<base::Permit> permit_;
+  std::optional<lock::Renewal> renewal_;
   std::optional<process::Terminal> terminal_;
 };
 

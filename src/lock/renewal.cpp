@@ -67,18 +67,30 @@ base::Result<void> Renewal::start() {
 void Renewal::check_now() { nudge_.raise(); }
 
 void Renewal::stop() {
+  Turn turn(turn_, std::try_to_lock);
+  if (!turn) {
+    stop_.raise();
+    turn.lock();
+  }
+  is_stopped_ = true;
+}
+
+Renewal::~Renewal() {
   if (!thread_.joinable()) return;
+  stop();
   stop_.raise();
   thread_.join();
 }
 
 void Renewal::keep_alive() {
+  Turn turn(turn_);
+  if (is_stopped_) return;
   StopPoller poller(stop_.fd());
   next_ = renew_at(lease_.counts_from);
   // The first renewal also turns the watch on, so that a lock deleted from outside is noticed at once.
   auto proceed = renew_once(poller);
   while (proceed == Proceed::yes) {
-    switch (sleep(poller, next_)) {
+    switch (sleep(poller, next_, turn)) {
       case Woken::to_renew:
         proceed = renew_once(poller);
         break;
@@ -92,14 +104,14 @@ void Renewal::keep_alive() {
   // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
   // acquires the lock.
   while (permit_.loss() == base::Permit::Loss::gone && !holding_.wait_fds().empty() &&
-         sleep(poller, base::never) == Woken::to_check) {
+         sleep(poller, base::never, turn) == Woken::to_check) {
     (void)check_once(poller);
   }
 }
 
 // Until it is time to renew, check_now() is called, or the server reports a change. Where several hold the lock, each
 // renewal of one is a change that all others are told of: they look into it seldom, three times a renewal at most.
-Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
+Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
   auto check_at = base::never;
   while (true) {
     // Before each wait: messages that came with the last reply are read already, and no longer make the descriptor
@@ -111,7 +123,11 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until) {
     if (BootClock::now() >= check_at) return Woken::to_check;
     auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
-    switch (poller.wait(fds, std::min(until, check_at))) {
+    turn.unlock();
+    const auto woken = poller.wait(fds, std::min(until, check_at));
+    turn.lock();
+    if (is_stopped_) return Woken::to_stop;
+    switch (woken) {
       case Readiness::interrupted:
         return Woken::to_stop;
       case Readiness::timed_out:

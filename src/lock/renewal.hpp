@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -32,22 +33,24 @@ class Renewal {
         on_release_(on_release) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
-  ~Renewal() { stop(); }
+  ~Renewal();
 
   /// Starts the thread, with every signal blocked in it. Where it cannot (internal), the lease is never renewed.
   base::Result<void> start();
   /// Renew now: rlock was stopped for an unknown time. Safe to call at any time.
   void check_now();
-  /// Ends the thread; returns within milliseconds, because its waits can be broken off. From here on the
-  /// holding is the caller's, and no renewal comes after (R10 of tests/PROOFS.md).
+  /// From here on the holding is the caller's, and no renewal comes after (R10 of tests/PROOFS.md). Returns at once
+  /// where the thread sleeps, as it nearly always does: the next holder is not to wait until it has woken up and ended,
+  /// which the destructor sees to. Else within milliseconds, because its waits can be broken off.
   void stop();
 
  private:
   class StopPoller;
   enum class Proceed { yes, no };
   enum class Woken { to_renew, to_check, to_stop };
+  using Turn = std::unique_lock<std::mutex>;
   void keep_alive();
-  Woken sleep(StopPoller& poller, base::Instant until);
+  Woken sleep(StopPoller& poller, base::Instant until, Turn& turn);
   Proceed renew_once(StopPoller& poller);
   Proceed check_once(StopPoller& poller);
   Proceed judge(const Standing& standing);
@@ -62,6 +65,8 @@ class Renewal {
   LeaseTerms terms_;
   base::Permit& permit_;
   OnRelease on_release_;
+  std::mutex turn_;  ///< held by the thread but while it sleeps: of using the holding, and of is_stopped_
+  bool is_stopped_ = false;
   base::Event stop_;
   base::Event nudge_;
   base::Instant next_{};       ///< when to renew

@@ -148,5 +148,19 @@ TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
   EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
 }
 
+TEST_F(RenewalTest, OnceItIsStoppedItUsesTheHoldingNoMore) {
+  backend.renewed = {ours};
+  backend.checked = {ours};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(renewed_times(1));
+  renewal.stop();
+  const int renewals = backend.count(backend.renewals);
+  // As the answer to a release would, this wakes the thread, if it sleeps.
+  backend.tell({.touched = true});
+  base::PlainPoller().wait({}, BootClock::now() + ttl);
+  EXPECT_EQ(backend.count(backend.renewals), renewals);
+  EXPECT_EQ(backend.count(backend.checks), 0);
+}
+
 }  // namespace
 }  // namespace rlock::lock
