@@ -164,6 +164,50 @@ on_terminal() {
 	END
 }
 
+@test "a job that was started in the background says it once, and a shell goes on with its prompt" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
+	    terminal.type(f"stty tostop; rlock run {key} -- true & rlock run {key} -- true &\n")
+	    terminal.until(lambda lines: terminal.all.count(b"rlock: waiting 1s for") == 2)
+	    terminal.for_seconds(1.5)
+	    assert terminal.all.count(b"rlock: waiting") == 2 and b"\x1b[J" not in terminal.all, terminal.all
+	    terminal.type("jobs\n")
+	    terminal.until(lambda lines: sum("Running" in line for line in lines) == 2)
+	    terminal.type("kill %1 %2; wait; echo both are $((1 - 1)) jobs\n")
+	    terminal.until_shown("both are 0 jobs")
+	# A script has no job control: its jobs stay in its process group.
+	with Terminal("sh", "-c", f"rlock run -w 2s {key} -- true & rlock run -w 2s {key} -- true & wait", columns=120) as terminal:
+	    assert terminal.ended() == 0
+	    assert terminal.all.count(b"rlock: waiting 1s for") == 2 and b"\x1b" not in terminal.all, terminal.all
+	    assert [line.split()[1] for line in terminal.lines()] == ["waiting"] * 2 + ["busy:"] * 2, terminal.lines()
+	END
+}
+
+@test "of several in the foreground one draws, the others say it once; the next one draws when that has its lock" {
+  rlock acquire "$key-a" >token
+  rlock acquire "$key-b"
+  on_terminal <<-'END'
+	import subprocess
+	with Terminal("sh", "-c", f"printf 'a\\nb\\n' | xargs -P 2 -I % rlock run {key}-% -- echo the command of %", columns=120) as terminal:
+	    def waiting():
+	        return [line.split("for ")[1][:len(key) + 2] for line in terminal.lines() if line.startswith("rlock: waiting")]
+	    terminal.until(lambda lines: len(waiting()) == 2)
+	    said, drawn = waiting()
+	    assert said != drawn
+	    terminal.until_shown(f"waiting 3s for {drawn}")
+	    # Nothing of either stands where the other's was: one line each.
+	    assert len(terminal.lines()) == 2 and terminal.all.count(b"for " + said.encode()) == 1, terminal.lines()
+	    subprocess.run(["rlock", "release", "--force", drawn], stderr=subprocess.DEVNULL, check=True)
+	    terminal.until_shown(f"the command of {drawn[-1]}")
+	    terminal.until(lambda lines: lines[-1].startswith("rlock: waiting") and f"for {said}," in lines[-1])
+	    subprocess.run(["rlock", "release", "--force", said], stderr=subprocess.DEVNULL, check=True)
+	    terminal.until_shown(f"the command of {said[-1]}")
+	    assert terminal.ended() == 0
+	    assert [line.split()[-1] for line in terminal.lines()[1:]] == [drawn[-1], said[-1]], terminal.lines()
+	END
+}
+
 @test "in a pipe its line is on the terminal, and the pipe has what the command says" {
   background rlock run "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
   until_true 10 is_held

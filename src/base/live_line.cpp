@@ -1,11 +1,15 @@
 #include "base/live_line.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <string>
+#include <utility>
 
 #include "base/display.hpp"
 #include "base/screen.hpp"
@@ -16,11 +20,37 @@ namespace {
 constexpr std::string_view erase_from_here = "\x1b[J";
 constexpr std::string_view erase_line = "\r\x1b[J";
 
-// Read by every thread that has something to say.
-std::atomic<bool> is_drawn{false};
+// Whose line stands there. Read by every thread that has something to say.
+enum class Owner { nobody, us, another };
+std::atomic<Owner> owner{Owner::nobody};
 
-// A shell that has put us into the background writes there itself.
-bool is_ours() { return ::tcgetpgrp(STDERR_FILENO) == ::getpgrp(); }
+// A shell that has put us into the background writes there itself. One without job control, that of a script, leaves us
+// in its group and ignores SIGINT for us.
+bool is_in_foreground() {
+  struct sigaction on_interrupt{};
+  ::sigaction(SIGINT, nullptr, &on_interrupt);
+  return ::tcgetpgrp(STDERR_FILENO) == ::getpgrp() && on_interrupt.sa_handler != SIG_IGN;
+}
+
+// Several in the foreground (make -j, xargs -P) agree by a record lock on the terminal, which ends with its process.
+bool is_locked = false;
+
+bool set_record_lock(short type) {
+  struct flock record{};
+  record.l_type = type;
+  record.l_len = 1;
+  return ::fcntl(STDERR_FILENO, F_SETLK, &record) == 0;
+}
+
+// A terminal that knows no such locks is everybody's.
+bool lock_terminal() {
+  is_locked = is_locked || set_record_lock(F_WRLCK);
+  return is_locked || (errno != EAGAIN && errno != EACCES);
+}
+
+void unlock_terminal() {
+  if (std::exchange(is_locked, false)) set_record_lock(F_UNLCK);
+}
 
 bool takes_output() {
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
@@ -41,19 +71,31 @@ void write_to_terminal(std::string_view text) {
 
 }  // namespace
 
-void draw_live_line(std::string_view text) {
-  if (!is_ours() || !takes_output()) return;
+LiveLine draw_live_line(std::string_view text) {
+  if (!is_in_foreground()) {
+    unlock_terminal();
+    return LiveLine::not_ours;
+  }
+  if (!lock_terminal()) {
+    owner = Owner::another;  // who will draw it again behind what we say
+    return LiveLine::not_ours;
+  }
+  if (!takes_output()) return LiveLine::not_now;
   // The last column stays free: a character there makes some terminals begin a new line.
   const auto line = cut_to_width(text, screen_size(STDERR_FILENO).columns - 1);
   write_to_terminal("\r" + line + std::string(erase_from_here) + "\r");
-  is_drawn = true;
+  owner = Owner::us;
+  return LiveLine::drawn;
 }
 
 void clear_live_line() {
   // Where it cannot be erased now, it can be in front of what is said next.
-  if (is_drawn && takes_output()) write_to_terminal(take_live_line());
+  if (owner == Owner::us && takes_output()) write_to_terminal(take_live_line());
+  unlock_terminal();
 }
 
-std::string_view take_live_line() { return is_drawn.exchange(false) && is_ours() ? erase_line : ""; }
+std::string_view take_live_line() {
+  return owner.exchange(Owner::nobody) != Owner::nobody && is_in_foreground() ? erase_line : "";
+}
 
 }  // namespace rlock::base

@@ -49,22 +49,28 @@ Readiness Waiting::wait(std::span<pollfd> fds, Instant until) {
   }
 }
 
-// A terminal that cannot redraw a line gets one, once.
 void Waiting::look(Instant now) {
   if (!screen_) {
     const bool is_for_people = base::is_logged(base::LogLevel::note) && !base::is_log_for_programs();
-    screen_ = !is_for_people ? Screen::none : base::is_screen(STDERR_FILENO) ? Screen::redrawn : Screen::none;
-    if (is_for_people && screen_ == Screen::none && !told_people_ && ::isatty(STDERR_FILENO) == 1) {
-      base::log_without_blocking();
-      base::log_note(line(now, max_columns));
-    }
+    screen_ = !is_for_people || ::isatty(STDERR_FILENO) != 1 ? Screen::none
+              : base::is_screen(STDERR_FILENO)               ? Screen::redrawn
+                                                             : Screen::plain;
   }
-  if (screen_ == Screen::none) {
+  if (screen_ != Screen::redrawn) {
+    if (screen_ == Screen::plain) say_once(now);
     next_look_ = base::never;
     return;
   }
-  base::draw_live_line("rlock: " + line(now, base::screen_size(STDERR_FILENO).columns));
+  const auto drawn = base::draw_live_line("rlock: " + line(now, base::screen_size(STDERR_FILENO).columns));
+  if (drawn == base::LiveLine::drawn) told_people_ = true;
+  if (drawn == base::LiveLine::not_ours) say_once(now);
   next_look_ = since_ + std::chrono::floor<std::chrono::seconds>(now - since_) + look_every;
+}
+
+void Waiting::say_once(Instant now) {
+  if (std::exchange(told_people_, true)) return;
+  base::log_without_blocking();
+  base::log_note(line(now, max_columns));
 }
 
 std::string Waiting::line(Instant now, std::size_t columns) const {
@@ -112,7 +118,7 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
     queued_at_ = BootClock::now();
   }
   if (std::exchange(told_, true)) return;
-  told_people_ = busy.is_of_other_form || base::is_logged(base::LogLevel::debug);
+  told_people_ = told_people_ || busy.is_of_other_form || base::is_logged(base::LogLevel::debug);
   if (busy.is_of_other_form || base::is_logged(base::LogLevel::info)) base::log_without_blocking();
   if (busy.is_of_other_form) {
     base::log_note("waiting for " + key_ +

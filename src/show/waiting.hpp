@@ -9,9 +9,10 @@
 namespace rlock::show {
 
 /// Tells people and programs what one who waits knows. Where standard error is a terminal that can redraw a line, one
-/// line of it shows that from the first second on, anew each second, and is gone when the wait is over. It asks the
-/// server for nothing: a waiter asks every few seconds anyway. A lock that is acquired at once costs it nothing, not
-/// even the look whether there is a terminal.
+/// line of it shows that from the first second on, anew each second, and is gone when the wait is over; on another
+/// terminal, or where the line is not ours to draw, it is said once. It asks the server for nothing: a waiter asks
+/// every few seconds anyway. A lock that is acquired at once costs it nothing, not even the look whether there is a
+/// terminal.
 ///
 /// To be waited with: it waits as `inner` does, and draws meanwhile.
 class Waiting final : public base::Poller, public lock::Observer {
@@ -32,6 +33,7 @@ class Waiting final : public base::Poller, public lock::Observer {
  private:
   void is_for(const std::string& key);
   void look(base::Instant now);
+  void say_once(base::Instant now);
   std::string line(base::Instant now, std::size_t columns) const;
   std::string held(base::Instant now) const;
 
@@ -40,8 +42,8 @@ class Waiting final : public base::Poller, public lock::Observer {
   base::Instant next_look_;
   std::string key_;
   bool told_ = false;         ///< of the wait for this key
-  bool told_people_ = false;  ///< ... a line that they see
-  enum class Screen { none, redrawn };
+  bool told_people_ = false;  ///< by a line that they see or saw
+  enum class Screen { none, plain, redrawn };
   std::optional<Screen> screen_;    ///< nullopt: not looked for yet
   std::optional<lock::Busy> busy_;  ///< of this key
   std::string server_;
