@@ -10,7 +10,7 @@
 set -euo pipefail
 
 # Seconds, for each of the two.
-limit=900
+limit=2400
 
 suite=${1-} source=${2---commit}
 arguments=2

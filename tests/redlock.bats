@@ -198,12 +198,16 @@ status_names_both() {
 @test "with three of five down it is 69, not busy, and the message names them" {
   rlock acquire "other-$key" >/dev/null
   kill_server one two three
-  expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -n --connect-timeout 1s "$key" -- touch ran
+  until_true 10 two_are_left --connect-timeout 1s
   [[ $stderr == *one.sock*two.sock*three.sock* || $stderr == *three.sock* ]]
   expect_error 69 'are needed' rlock status "$key"
   [ ! -e ran ]
   until_true 2 not_held_at four
   until_true 2 not_held_at five
+}
+# One that is slow to answer, on a busy machine, counts as away too.
+two_are_left() {
+  expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -n "$@" "$key" -- touch ran
 }
 not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 
@@ -213,7 +217,7 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
   rlock acquire "$key" >/dev/null
   mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vx "$first")
   kill_server "${others[@]:0:3}"
-  expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -n "$key" -- touch ran
+  until_true 20 two_are_left
   [ ! -e ran ]
 }
 
