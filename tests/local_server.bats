@@ -263,7 +263,7 @@ no_server() { [ -z "$(servers)" ]; }
 @test "one whose socket was taken away is neither doubled nor ended, and is named" {
   rlock run "$key" -- true
   inside rm "$sock"
-  expect_error 69 "kill \$(cat $directory/server.pid)" rlock run "$key" -- touch ran
+  expect_error 69 "kill \$(cat $directory/server.pid)" rlock run --connect-timeout 1s "$key" -- touch ran
   one_server
   [ "$(inside cat $directory/server.pid)" = "$(servers)" ]
   [ ! -e ran ]

@@ -198,7 +198,7 @@ status_names_both() {
 @test "with three of five down it is 69, not busy, and the message names them" {
   rlock acquire "other-$key" >/dev/null
   kill_server one two three
-  until_true 10 two_are_left --connect-timeout 1s
+  until_true 5 two_are_left --connect-timeout 1s
   [[ $stderr == *one.sock*two.sock*three.sock* || $stderr == *three.sock* ]]
   expect_error 69 'are needed' rlock status "$key"
   [ ! -e ran ]
@@ -212,12 +212,12 @@ two_are_left() {
 not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 
 @test "where the only server that says held is one of two, it is not busy" {
-  export RLOCK_TTL=20s
+  export RLOCK_TTL=8s
   first_in_order
   rlock acquire "$key" >/dev/null
   mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vx "$first")
   kill_server "${others[@]:0:3}"
-  until_true 20 two_are_left
+  until_true 5 two_are_left --connect-timeout 1s
   [ ! -e ran ]
 }
 
