@@ -190,6 +190,40 @@ listen() {
   with_log timeout -k 1 5 rlock run --syslog "$key" -- true
 }
 
+# listen_to_streams: the same where clients have to connect; listen_to_streams deaf accepts none, after one.
+listen_to_streams() {
+  python3 - "$@" <<-'END' 3>&- &
+	import os, socket, sys, time
+	listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+	listener.bind("log.new")
+	listener.listen(0 if sys.argv[1:] == ["deaf"] else 64)
+	if sys.argv[1:] == ["deaf"]:
+	    filler = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+	    filler.connect("log.new")
+	os.rename("log.new", "log")
+	with open("journal", "ab", 0) as journal:
+	    while sys.argv[1:] == ["deaf"]:
+	        time.sleep(1)
+	    while True:
+	        with listener.accept()[0] as client, client.makefile("rb") as stream:
+	            journal.write(stream.read() + b"\n")
+	END
+  until_true 10 test -S log
+}
+
+@test "--syslog: a log that wants a connection gets each message with a NUL behind it, and holds up nobody either" {
+  needs_mounts
+  listen_to_streams
+  with_log rlock run --syslog "$key" -- true
+  until_true 10 eval '[ "$(tr -cd "\0" <journal | wc -c)" = 2 ]'
+  tr '\0' '|' <journal >said
+  [[ $(sed -n 1p said) = '<14>'*"]: holding $key, fence "*'|' ]]
+  [[ $(sed -n 2p said) = '<14>'*"]: released $key after "*'|' ]]
+  rm log
+  listen_to_streams deaf
+  with_log timeout -k 1 5 rlock run --syslog "$key" -- true
+}
+
 @test "--syslog: rlock killed, its guard says so there" {
   needs_mounts
   listen

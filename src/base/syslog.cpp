@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <ctime>
 #include <string>
 
@@ -40,18 +41,27 @@ std::string time_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%b %e %H:%M:%S", &parts)};
 }
 
+// True: handed over, or lost.
+bool send_by(int type, std::string_view text) {
+  const Fd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::ranges::copy(std::string_view(_PATH_LOG), address.sun_path);
+  if (!socket) return true;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return errno != EPROTOTYPE;
+  }
+  (void)!::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  return true;
+}
+
 }  // namespace
 
 void send_to_syslog(LogLevel level, std::string_view message) {
-  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket) return;
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  std::ranges::copy(std::string_view(_PATH_LOG), address.sun_path);
   if (message.ends_with('\n')) message.remove_suffix(1);
   const auto text = "<" + std::to_string(LOG_USER | priority_of(level)) + ">" + time_now() + " rlock[" +
                     std::to_string(::getpid()) + "]: " + printable(message);
-  (void)!::sendto(socket.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                  reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  // In a stream a NUL ends a message, as that of syslog(3) does.
+  if (!send_by(SOCK_DGRAM, text)) send_by(SOCK_STREAM, {text.c_str(), text.size() + 1});
 }
 
 }  // namespace rlock::base
