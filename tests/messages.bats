@@ -36,6 +36,35 @@ says() {
   says "lost: $key is held by somebody else" 79 rlock release "$key" $other
 }
 
+@test "lost: a run says who has it now, in one question behind the end of its command" {
+  rlock run -t 60s "$key" -- sleep 60 2>said 3>&- &
+  local holder=$!
+  until_true 10 guard_of $holder
+  background rlock acquire --label $'the nightly\e[31m one' "$key"
+  until_true 10 waiting 1
+  # What the waiter is handed it has at once.
+  rlock release --force "$key"
+  ended 79 $holder
+  finish
+  [ "$(wc -l <said)" = 2 ]
+  [[ $(sed -n 1p said) == "rlock: lost $key after "* ]]
+  [[ $(sed -n 2p said) =~ ^"rlock: $key is now held by "[^\ ]*@$(uname -n)" pid "[0-9]+" (the nightly\\x1b[31m one) since "[0-9:]{8}$ ]]
+}
+
+@test "lost to another program, or to nobody" {
+  rlock run --log-format json "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done' 2>said 3>&- &
+  local holder=$!
+  until_true 10 guard_of $holder
+  redis set "rlock:$key" theirs px 60000
+  ended 79 $holder
+  [ "$(jq -r .event said | tail -n 2 | tr '\n' ' ')" = 'lost taken ' ]
+  [ "$(jq -r .message said | tail -n 1)" = "$key is now held by another program than rlock" ]
+  redis del "rlock:$key"
+  rlock run "$key" -- redis-cli -s "$sock" del "rlock:$key" 2>said || [ $? = 79 ]
+  [ "$(grep -c rlock: said)" = 1 ]
+  [[ $(cat said) != *'now held'* ]]
+}
+
 @test "no server: the key, which server, why, and for how long it was tried" {
   export RLOCK_SERVER=unix:///nonexistent
   local why="$key: cannot connect to unix:///nonexistent: [^;]*"

@@ -24,6 +24,13 @@ using namespace std::chrono_literals;
 using base::Result;
 using Outcome = lock::Several::Outcome;
 
+namespace {
+
+// The server has just answered: if it does not do so again at once, rlock ends without it.
+constexpr base::Duration max_question = 100ms;
+
+}  // namespace
+
 Keys::Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
            lock::LeaseTerms terms, process::Signals& signals)
     : options_(options),
@@ -174,6 +181,12 @@ void Keys::tell_released(std::chrono::nanoseconds held) const {
   for (const auto& key : held_) {
     if (key.token == leases_.token()) show::tell_released(key.key, key.fence, held);
   }
+}
+
+void Keys::tell_taken() {
+  base::PlainPoller plain;
+  const auto lock = leases_.inspect_concerned({base::BootClock::now() + max_question, plain});
+  if (lock) show::tell_taken(leases_.concerned_key(), *lock);
 }
 
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {

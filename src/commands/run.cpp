@@ -162,8 +162,10 @@ class Run {
     }
     ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
     const auto outcome = release(std::move(ending.guard));
-    if (ending.stopped || !in_time || outcome == Outcome::lost) {
+    const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
+    if (ending.stopped || !in_time || is_lost) {
       if (!ending.stopped) tell_lost("it was lost while the command ran", "check what that did");
+      if (outcome == Outcome::taken) keys_.tell_taken();
       return base::exit_lost;
     }
     return status_of(ending);
@@ -206,7 +208,12 @@ class Run {
     return orders;
   }
 
-  enum class Outcome { released, lost, unknown };
+  enum class Outcome {
+    released,
+    lost,
+    taken,  ///< lost, and another has it
+    unknown
+  };
 
   // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if
   // there is none) goes on trying in the background, so that rlock can end and the next holder need not wait for the
@@ -250,6 +257,9 @@ class Run {
       keys_.tell_released(farewell_.held_for());
       return Outcome::released;
     }
+    // Beside holders that a shared lock has anyway, there is nobody to name.
+    const bool is_taken = released->outcome == lock::ReleaseOutcome::not_owner && !options_.mode.is_for_several();
+    if (is_taken) return Outcome::taken;
     return released->outcome == lock::ReleaseOutcome::unknown ? Outcome::unknown : Outcome::lost;
   }
 

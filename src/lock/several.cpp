@@ -177,6 +177,13 @@ Result<Released> Several::release(const Request&, Force force, Wait wait) {
   return std::unexpected(*failed->error);
 }
 
+Result<Inspection> Several::inspect_concerned(Wait wait) {
+  begin();
+  auto& part = *parts_[concerned_];
+  auto sights = RLOCK_TRY(part.backend->inspect({&part.request.names.lock, 1}, 0, wait));
+  return std::move(sights.front());
+}
+
 // ---------------------------------------------------------------- news
 
 std::vector<pollfd> Several::wait_fds() const {

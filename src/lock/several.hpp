@@ -77,6 +77,9 @@ class Several final : public Holding {
   base::Result<Event> drain() override;
   const std::string& name() const override;
 
+  /// Who has concerned_key(), after a release that found it with another.
+  base::Result<Inspection> inspect_concerned(base::Wait wait);
+
   /// Changes what is sent with the release of each key of add().
   void update(const std::function<void(Request&)>& change);
   /// To release the same keys in another process.

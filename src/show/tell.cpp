@@ -69,6 +69,17 @@ Lost::Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds
     : message("lost " + key + " after " + base::age_text(held) + ": " + why + "; " + then),
       event{"lost", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}} {}
 
+void tell_taken(const std::string& key, const lock::Inspection& lock) {
+  if (!lock.is_held()) return;
+  const auto* record = lock.holders.empty() || !lock.holders.front().record ? nullptr : &*lock.holders.front().record;
+  std::string message =
+      key + " is now held by " + (record != nullptr ? holder_text(*record) : "another program than rlock");
+  if (lock.holders.size() > 1) message += " and " + std::to_string(lock.holders.size() - 1) + " more";
+  base::LogFields fields{{"key", key}};
+  if (record != nullptr) fields.emplace_back("holder", holder_fields(*record));
+  base::log_note(message, {"taken", std::move(fields)});
+}
+
 void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held) {
   base::log_info("released " + key + " after " + base::age_text(held),
                  {"released", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}});

@@ -32,6 +32,9 @@ struct Lost {
   base::LogEvent event;
 };
 
+/// Who has a lock that was lost; nothing where nobody has it by now.
+void tell_taken(const std::string& key, const lock::Inspection& lock);
+
 std::int64_t ms_of(std::chrono::nanoseconds time);
 
 }  // namespace rlock::show
