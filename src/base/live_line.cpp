@@ -57,13 +57,9 @@ bool takes_output() {
   return ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
 }
 
-// What a terminal that is ready for output takes without waiting, in bytes: of one that nobody reads any more (a
-// connection that hangs) it is not the whole line.
-constexpr std::size_t max_write = 256;
-
 void write_to_terminal(std::string_view text) {
   while (!text.empty() && takes_output()) {
-    const auto n = ::write(STDERR_FILENO, text.data(), std::min(text.size(), max_write));
+    const auto n = ::write(STDERR_FILENO, text.data(), std::min(text.size(), max_terminal_write));
     if (n <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(n));
   }

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/live_line.hpp"
 #include "base/syslog.hpp"
 #include "base/text.hpp"
@@ -39,8 +40,7 @@ std::array<std::atomic<std::uint64_t>, 64> said{};
 
 // Two threads at once may both say it.
 bool was_said_lately(std::string_view message) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : message) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  const auto hash = hash_of(message);
   constexpr std::uint64_t time_bits = 0xffff'ffffU;
   const auto now = std::chrono::floor<std::chrono::seconds>(BootClock::now().time_since_epoch());
   auto& slot = said.at(hash % said.size());

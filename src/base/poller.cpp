@@ -10,6 +10,11 @@ int poll_until(std::span<pollfd> fds, Instant until, const sigset_t* mask) {
   return ::ppoll(fds.data(), fds.size(), until >= never ? nullptr : &timeout, mask);
 }
 
+bool is_readable(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
 Readiness PlainPoller::wait(std::span<pollfd> fds, Instant until) {
   while (true) {
     const int n = poll_until(fds, until, nullptr);

@@ -43,4 +43,7 @@ class GracePoller final : public Poller {
 /// nothing happened, -1 for EINTR. mask may be null.
 int poll_until(std::span<pollfd> fds, Instant until, const sigset_t* mask);
 
+/// Whether a descriptor can be read now, or has hung up.
+bool is_readable(int fd);
+
 }  // namespace rlock::base

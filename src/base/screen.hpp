@@ -9,6 +9,10 @@ struct ScreenSize {
   std::size_t rows;
 };
 
+/// Bytes that a terminal which is ready for output takes without waiting. One that nobody reads any more (a connection
+/// that hangs) may not take a whole line.
+inline constexpr std::size_t max_terminal_write = 256;
+
 /// Whether fd is a terminal that understands escape sequences, so that lines can be redrawn: TERM is set and not
 /// "dumb".
 bool is_screen(int fd);

@@ -89,11 +89,16 @@ bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
+std::string_view take_until(std::string_view& text, char mark) {
+  const auto part = text.substr(0, text.find(mark));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  for (auto& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  return result;
 }
 
 std::string shell_quoted(std::string_view text) {

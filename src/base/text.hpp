@@ -23,8 +23,12 @@ std::string_view whole_characters(std::string_view text, std::size_t max);
 /// Whether text has a byte below 0x20 or 0x7f.
 bool has_control(std::string_view text);
 
-/// What stands before the first blank, which goes with it.
-std::string_view take_word(std::string_view& text);
+/// Takes what stands before the first `mark` out of text, and the mark with it; all of text where there is none.
+std::string_view take_until(std::string_view& text, char mark);
+inline std::string_view take_word(std::string_view& text) { return take_until(text, ' '); }
+
+/// With the letters of ASCII in lower case, whatever the locale.
+std::string lowered(std::string_view text);
 
 /// Text for a shell to read as one word: 'it'\''s'.
 std::string shell_quoted(std::string_view text);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/named_file.hpp"
+#include "base/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/nearest.hpp"
 #include "redis/address.hpp"
@@ -114,8 +115,7 @@ Result<std::vector<Line>> read_lines(std::string_view text, const std::string& p
   std::string section;
   for (int number = 1; !text.empty(); ++number) {
     const auto place = path + " line " + std::to_string(number);
-    const auto content = without_comment(trimmed(text.substr(0, text.find('\n'))));
-    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    const auto content = without_comment(trimmed(base::take_until(text, '\n')));
     if (content.empty()) continue;
     if (content.starts_with('[')) {
       if (!content.ends_with(']')) return wrong(place, "the ] of [VERB] is missing");

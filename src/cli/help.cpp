@@ -89,8 +89,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   std::string result;
   std::size_t column = indent;
   while (!text.empty()) {
-    const auto word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const auto word = base::take_word(text);
     if (column > indent && column + 1 + word.size() > width) {
       result += "\n" + std::string(indent, ' ');
       column = indent;

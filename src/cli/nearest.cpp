@@ -5,15 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace rlock::cli {
 namespace {
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
-  return result;
-}
 
 // Of optimal string alignment: Levenshtein's, and two neighbours swapped are one mistake.
 std::size_t distance(std::string_view one, std::string_view other) {
@@ -39,17 +34,17 @@ std::string_view nearest(std::string_view mistyped, std::span<const std::string_
   constexpr std::size_t max_length = 64;  // bytes; no name is as long
   constexpr std::size_t min_beginning = 3;
   if (mistyped.empty() || mistyped.size() > max_length) return {};
-  const auto typed = lowered(mistyped);
+  const auto typed = base::lowered(mistyped);
   std::string_view found;
   std::size_t least = max_length;
   for (const auto name : names) {
-    const auto mistakes = distance(typed, lowered(name));
+    const auto mistakes = distance(typed, base::lowered(name));
     if (mistakes <= std::max<std::size_t>(1, name.size() / 3) && mistakes < least) {
       found = name;
       least = mistakes;
     }
   }
-  const auto begins = [&](std::string_view name) { return lowered(name).starts_with(typed); };
+  const auto begins = [&](std::string_view name) { return base::lowered(name).starts_with(typed); };
   if (found.empty() && typed.size() >= min_beginning && std::ranges::count_if(names, begins) == 1)
     found = *std::ranges::find_if(names, begins);
   return found;

@@ -80,11 +80,7 @@ bool is_off(const OptionRow& row, std::string_view text) { return row.kind == Ki
 std::vector<std::string_view> choices(const OptionRow& row) {
   std::vector<std::string_view> all;
   if (row.kind != Kind::choice) return all;
-  for (std::size_t begin = 0; begin <= row.value.size();) {
-    const auto end = std::min(row.value.find('|', begin), row.value.size());
-    all.push_back(row.value.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (auto left = row.value; !left.empty();) all.push_back(base::take_until(left, '|'));
   return all;
 }
 

@@ -61,11 +61,9 @@ std::unexpected<base::Error> unknown_verb(const std::string& word) {
 // Tells the format before the options are parsed, and if parsing fails. A mistyped --export counts too.
 bool wants_export(std::span<const std::string> own_words) {
   constexpr std::array<std::string_view, 1> name{"export"};
-  return std::ranges::any_of(own_words, [&](std::string word) {
+  return std::ranges::any_of(own_words, [&](std::string_view word) {
     if (!word.starts_with('-')) return false;
-    word.erase(0, word.find_first_not_of('-'));
-    std::ranges::transform(word, word.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
     return !nearest(word, name).empty();
   });
 }

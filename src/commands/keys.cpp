@@ -1,6 +1,5 @@
 #include "commands/keys.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -144,10 +143,7 @@ int Keys::report_busy() const {
 }
 
 bool Keys::outer_run_has_ended() const {
-  return std::ranges::any_of(outer_runs_, [](const auto& outer) {
-    pollfd gone{outer.fd(), POLLIN, 0};
-    return ::poll(&gone, 1, 0) == 1;
-  });
+  return std::ranges::any_of(outer_runs_, [](const auto& outer) { return base::is_readable(outer.fd()); });
 }
 
 const std::string& Keys::lost_key() const {

@@ -14,7 +14,6 @@ namespace rlock::commands {
 
 using namespace std::chrono_literals;
 using base::ErrorCode;
-using base::fail;
 using base::Result;
 
 int report(const base::Error& error, const Options& options, const process::Signals* signals,

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/line.hpp"
 #include "base/log.hpp"
 #include "base/named_file.hpp"
+#include "base/read.hpp"
 #include "base/text.hpp"
 #include "lock/cluster.hpp"
 #include "lock/quorum.hpp"

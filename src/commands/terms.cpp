@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "base/line.hpp"
+#include "base/read.hpp"
 #include "base/text.hpp"
 #include "process/descendants.hpp"
 

@@ -1,6 +1,6 @@
 #include "docs/mdoc.hpp"
 
-#include <algorithm>
+#include "base/text.hpp"
 
 namespace rlock::docs {
 
@@ -35,19 +35,14 @@ std::string prose(std::string_view text) {
 
 std::string argument(std::string_view text) {
   std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto word = text.substr(i, text.find(' ', i) - i);
-    result += (result.empty() ? "" : " ") + ("\"" + plain(word) + "\"");
-    i += word.size() + 1;
-  }
+  while (!text.empty()) result += (result.empty() ? "\"" : " \"") + plain(base::take_word(text)) + "\"";
   return result;
 }
 
 std::string verbatim(std::string_view text, std::size_t width) {
   std::string result;
   while (!text.empty()) {
-    auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    auto line = base::take_until(text, '\n');
     std::string indent;
     while (indent.size() + line.size() > width) {
       const auto end = line.rfind(' ', width - indent.size());

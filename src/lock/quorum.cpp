@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/retry.hpp"
+#include "base/text.hpp"
 
 namespace rlock::lock {
 
@@ -199,14 +201,10 @@ Result<Event> Quorum::drain() {
   return all;
 }
 
-// FNV-1a.
 std::string rank_of(std::string_view wire_key, std::string_view server) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const auto text : {wire_key, std::string_view("\n"), server}) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  }
-  std::string rank(16, '0');
-  for (auto digit = rank.rbegin(); digit != rank.rend(); ++digit, hash >>= 4U) *digit = "0123456789abcdef"[hash & 15U];
+  const auto hash = base::hash_of(server, base::hash_of("\n", base::hash_of(wire_key)));
+  std::string rank;
+  for (int shift = 56; shift >= 0; shift -= 8) base::append_hex(rank, static_cast<unsigned char>(hash >> shift));
   return rank;
 }
 

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <vector>
 
 #include "base/descriptors.hpp"
 #include "base/fd.hpp"
 #include "base/log.hpp"
+#include "base/read.hpp"
 #include "base/title.hpp"
 
 namespace rlock::process {
@@ -34,17 +34,6 @@ void close_all_but(std::span<const int> kept) {
     from = std::max(from, fd + 1);
   }
   base::close_descriptors(from, base::max_descriptor);
-}
-
-std::string read_all(int fd) {
-  std::string text;
-  std::array<char, 256> buffer{};
-  while (true) {
-    const auto n = ::read(fd, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-  }
 }
 
 [[noreturn]] void live(const BackgroundProcess& process, base::Fd told) {
@@ -86,7 +75,7 @@ Result<void> start_in_background(const BackgroundProcess& process) {
   if (pid < 0) return base::fail_errno(ErrorCode::internal, "fork");
   if (pid == 0) live(process, std::move(told));
   told.reset();
-  const auto text = read_all(hears.get());
+  const auto text = base::read_all(hears.get()).value_or("");
   if (text == std::string(1, begun)) return {};
   return base::fail(ErrorCode::internal, text.empty() ? "the process in the background was killed" : text);
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <memory>
@@ -15,6 +14,8 @@
 
 #include "base/fd.hpp"
 #include "base/number.hpp"
+#include "base/read.hpp"
+#include "base/text.hpp"
 
 namespace rlock::process {
 
@@ -24,14 +25,7 @@ using base::Instant;
 std::optional<std::string> read_file(const std::string& path) {
   const base::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (true) {
-    const auto n = ::read(fd.get(), buffer.data(), buffer.size());
-    if (n < 0) return std::nullopt;
-    if (n == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-  }
+  return base::read_all(fd.get());
 }
 
 namespace {
@@ -64,9 +58,7 @@ bool knows_children() { return ::access(own_children, R_OK) == 0; }
 
 void append_pids(std::string_view text, std::vector<pid_t>& pids) {
   while (!text.empty()) {
-    const auto word = text.substr(0, text.find(' '));
-    if (const auto pid = base::parse_number<pid_t>(word)) pids.push_back(*pid);
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (const auto pid = base::parse_number<pid_t>(base::take_word(text))) pids.push_back(*pid);
   }
 }
 
@@ -161,12 +153,11 @@ std::optional<Process> read_process(pid_t pid) {
   constexpr int threads_field = 20;
   constexpr int start_field = 22;
   for (int field = 3; !rest.empty() && field <= start_field; ++field) {
-    const auto word = rest.substr(0, rest.find(' '));
+    const auto word = base::take_word(rest);
     const auto read = [&]<class T>(T& number) { number = base::parse_number<T>(word).value_or(0); };
     if (field == parent_field) read(process.parent);
     if (field == threads_field) read(process.threads);
     if (field == start_field) read(process.start);
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   }
   return process;
 }

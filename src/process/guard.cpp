@@ -27,8 +27,6 @@ namespace {
 using base::BootClock;
 using base::Instant;
 
-// A process that SIGKILL has not ended by then is stuck in the kernel.
-constexpr auto give_up_after = std::chrono::seconds(10);
 constexpr auto first_look = std::chrono::milliseconds(100);
 // Between two looks, however long the lease.
 constexpr auto max_pause = std::chrono::seconds(10);

@@ -53,6 +53,9 @@ class Guard {
     return *this;
   }
 
+  /// If somebody keeps killing the guard, it is replaced until so many were started.
+  static constexpr int max_started = 5;
+
   pid_t pid() const { return pid_; }
   /// Kills and reaps it. It does nothing afterwards.
   void stop();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,11 +11,11 @@
 
 namespace rlock::process {
 
-/// Kills processes and all that they have started, whose parents may be dead by now: those are found by a variable in
+/// Kills processes and all that they have started, whose parents may be dead by now: those are found by a marker in
 /// their environment.
 class Hunt {
  public:
-  /// marker: "NAME=value", see MarkedSearch; empty where nothing is marked. since: the start time before which none of
+  /// marker: see MarkedSearch; empty where nothing is marked. since: the start time before which none of
   /// the marked can have started.
   Hunt(std::string marker, unsigned long long since) : marker_(std::move(marker)), since_(since) {}
 
@@ -39,6 +40,9 @@ class Hunt {
   unsigned long long since_;
   std::vector<Process> known_;
 };
+
+/// A process that SIGKILL has not ended after so long is stuck in the kernel.
+inline constexpr std::chrono::seconds give_up_after{10};
 
 /// How many looks in a row have to find nothing: a process that forks and exits while we look may be passed by.
 inline constexpr int min_empty_looks = 4;

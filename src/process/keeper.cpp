@@ -26,8 +26,6 @@ using namespace std::chrono_literals;
 using base::BootClock;
 using base::Instant;
 
-// A process that SIGKILL has not ended by then is stuck in the kernel.
-constexpr auto give_up_after = 10s;
 // Between two looks whether what was asked to end has ended.
 constexpr auto stop_round = 10ms;
 
@@ -150,17 +148,12 @@ void await(const std::vector<int>& readable, base::BootTimer& timer, Instant unt
   base::poll_until(fds, until, nullptr);
 }
 
-bool is_readable(int fd) {
-  std::array<pollfd, 1> fds{pollfd{fd, POLLIN, 0}};
-  return base::poll_until(fds, BootClock::now(), nullptr) > 0;
-}
-
 // The guard's part.
 void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keeper_fd) {
   base::BootTimer timer;
   bool may_act = charge.at_end == AtEnd::kill;
   bool has_ended = false;  // by itself
-  while (!is_readable(keeper_fd)) {
+  while (!base::is_readable(keeper_fd)) {
     const bool is_dead = charge.process.has_ended();
     has_ended |= is_dead && !permit.revoked() && BootClock::now() < permit.stop_at();
     may_act &= !has_ended && permit.loss() != base::Permit::Loss::released;
@@ -195,17 +188,15 @@ base::Result<void> Keeper::start_guard() {
 }
 
 Keeper::Ending Keeper::watch() {
-  // If somebody keeps killing the guard, it is replaced four times.
-  constexpr int max_guards = 5;
   base::BootTimer timer;
   Ward ward(permit_, charge_, ::getpid());
   while (true) {
     permit_.heard();
     if (const auto ending = ward.step()) return *ending;
-    if (guard_ && guard_fd_ && is_readable(guard_fd_.get())) {
+    if (guard_ && guard_fd_ && base::is_readable(guard_fd_.get())) {
       guard_->stop();
       guard_fd_.reset();
-      if (guards_ < max_guards) (void)start_guard();
+      if (guards_ < Guard::max_started) (void)start_guard();
     }
     await({ward.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer, ward.next_step());
   }

@@ -20,7 +20,7 @@ struct Charge {
   OtherProcess process;
   int stop_signal = SIGTERM;   ///< what asks it to end when its permit does
   AtEnd at_end = AtEnd::kill;  ///< nothing: it is told, and goes on
-  std::string marker;          ///< the "NAME=value" in the environment of what it starts
+  std::string marker;          ///< a random text in the environment of what it starts
   Stops stops = Stops::marked;
   unsigned long long since = 0;  ///< a start time: what is older has nothing to do with the permit
   std::string guard_title;       ///< of the guard's command line

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "process/signals.hpp"
+
 namespace rlock::process {
 
 using base::BootClock;
@@ -17,8 +19,7 @@ using base::Readiness;
 namespace {
 
 constexpr int terminal = STDOUT_FILENO;
-// Those that end a process by default and that people send: process/signals.cpp has the same.
-constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+// Besides those that end a process.
 constexpr std::array others{SIGTSTP, SIGCONT, SIGWINCH};
 
 constexpr std::string_view alternate_screen = "\x1b[?1049h";
@@ -29,8 +30,6 @@ constexpr std::string_view home = "\x1b[H";
 constexpr std::string_view clear_line = "\x1b[K";
 constexpr std::string_view clear_below = "\x1b[J";
 
-// A terminal that is ready for output takes as much without waiting.
-constexpr std::size_t max_write = 256;  // bytes
 constexpr std::chrono::milliseconds max_stall{500};
 constexpr std::chrono::seconds redraw_every{1};
 
@@ -40,10 +39,8 @@ sigset_t wanted_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : others) sigaddset(&set, number);
-  for (const int number : ending) {
-    struct sigaction action{};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&set, number);
+  for (const int number : ending_signals) {
+    if (!is_ignored(number)) sigaddset(&set, number);
   }
   return set;
 }
@@ -173,7 +170,7 @@ void LiveScreen::write(std::string_view text) {
   while (!text.empty()) {
     std::array fds{pollfd{terminal, POLLOUT, 0}};
     if (base::poll_until(fds, BootClock::now() + max_stall, nullptr) <= 0) break;
-    const auto n = ::write(terminal, text.data(), std::min(text.size(), max_write));
+    const auto n = ::write(terminal, text.data(), std::min(text.size(), base::max_terminal_write));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       ending_ = SIGHUP;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -38,10 +37,7 @@ Result<OtherProcess> OtherProcess::open(pid_t pid) {
   return other;
 }
 
-bool OtherProcess::has_ended() const {
-  std::array<pollfd, 1> fds{pollfd{fd_.get(), POLLIN, 0}};
-  return base::poll_until(fds, base::BootClock::now(), nullptr) > 0;
-}
+bool OtherProcess::has_ended() const { return base::is_readable(fd_.get()); }
 
 void OtherProcess::signal(int number) const { ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0); }
 

@@ -4,16 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 
 namespace rlock::process {
 namespace {
 
 constexpr std::size_t kernel_mask_size = (NSIG - 1) / 8;  // bytes; libc's sigset_t may be longer
-
-// Signals that end a process by default and that people, terminals, init systems and CI runners send.
-constexpr std::array ending{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
 
 // Signals that rlock must see, or must not die of, whatever their disposition was at the start.
 constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE};
@@ -42,12 +38,6 @@ void note(int number, siginfo_t* info, void*) {
   received_count = count + 1;
 }
 
-bool is_ignored(int number) {
-  struct sigaction action{};
-  ::sigaction(number, nullptr, &action);
-  return action.sa_handler == SIG_IGN;
-}
-
 void handle(int number) {
   struct sigaction action{};
   action.sa_sigaction = note;
@@ -58,6 +48,12 @@ void handle(int number) {
 
 }  // namespace
 
+bool is_ignored(int number) {
+  struct sigaction action{};
+  ::sigaction(number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
 Signals::Signals() {
   // Not by libc, here and in restore_in_child: musl keeps 34 for itself and leaves it out, which is glibc's first
   // SIGRTMIN.
@@ -65,7 +61,7 @@ Signals::Signals() {
   blocked_mask_ = original_mask_;
   sigemptyset(&handled_);
   sigemptyset(&ignored_);
-  for (int number : ending) {
+  for (int number : ending_signals) {
     if (is_ignored(number)) continue;
     handle(number);
     sigaddset(&handled_, number);
@@ -96,7 +92,7 @@ base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
   }
 }
 
-bool Signals::asks_to_end(int number) { return std::ranges::find(ending, number) != ending.end(); }
+bool Signals::asks_to_end(int number) { return std::ranges::find(ending_signals, number) != ending_signals.end(); }
 
 void Signals::wait_event(std::span<pollfd> fds, base::Instant until) { base::poll_until(fds, until, &open_mask_); }
 
@@ -127,7 +123,7 @@ void Signals::close_window() { ::sigprocmask(SIG_SETMASK, &blocked_mask_, nullpt
 
 void Signals::restore_in_child() const {
   // exec resets what is caught, but until then our handler would swallow a signal meant for the command.
-  for (int number : ending) {
+  for (int number : ending_signals) {
     if (sigismember(&handled_, number) == 1) ::signal(number, SIG_DFL);
   }
   for (int number : needed) ::signal(number, sigismember(&ignored_, number) == 1 ? SIG_IGN : SIG_DFL);

@@ -2,12 +2,18 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <csignal>
 #include <optional>
 
 #include "base/poller.hpp"
 
 namespace rlock::process {
+
+/// Signals that end a process by default and that people, terminals, init systems and CI runners send.
+inline constexpr std::array ending_signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+
+bool is_ignored(int number);
 
 struct ReceivedSignal {
   int number = 0;

@@ -102,8 +102,7 @@ class Supervisor {
   }
 
   void start_guard() {
-    // If somebody keeps killing the guard, it is replaced four times; then the command goes on without one.
-    if (guards_++ >= 5) return;
+    if (guards_++ >= Guard::max_started) return;  // the command goes on without one
     auto guard = Guard::start(permit_, child_, how_.guard);
     if (guard) {
       guard_ = std::move(*guard);
@@ -196,9 +195,8 @@ class Supervisor {
     if (!reaped_) ::kill(child_, number);
   }
 
-  // true when nothing is left, or nothing more can be done.
+  // While stopping_. true when nothing is left, or nothing more can be done.
   bool stop_all() {
-    if (!stopping_) return false;
     if (nothing_left(std::max(kill_at_, BootClock::now() + kill_round))) return true;
     if (BootClock::now() < kill_at_) return false;
     if (stuck_at_ == Instant{}) {

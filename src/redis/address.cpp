@@ -81,14 +81,13 @@ Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port
 
 // The same server may be named in capitals too, and an IPv6 address with or without its zeros.
 bool is_same(const Endpoint& one, const Endpoint& other) {
-  const auto canonical = [](std::string host) {
+  const auto canonical = [](const std::string& host) {
     std::array<unsigned char, sizeof(in6_addr)> address{};
     std::array<char, INET6_ADDRSTRLEN> text{};
     if (::inet_pton(AF_INET6, host.c_str(), address.data()) == 1) {
       return std::string(::inet_ntop(AF_INET6, address.data(), text.data(), text.size()));
     }
-    for (auto& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    return host;
+    return base::lowered(host);
   };
   return one.port == other.port && canonical(one.host) == canonical(other.host);
 }
@@ -123,14 +122,12 @@ Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) 
 Result<void> read_path(std::string_view path, Address& address) {
   if (path.starts_with('/')) path.remove_prefix(1);
   if (address.kind == Kind::sentinel) {
-    const auto slash = std::min(path.find('/'), path.size());
-    const auto master = unescape(path.substr(0, slash));
+    const auto master = unescape(base::take_until(path, '/'));
     if (!master || master->empty()) {
       return fail(ErrorCode::usage, "names no master; write redis+sentinel://host[:port],.../master[/db]");
     }
     if (base::has_control(*master)) return fail(ErrorCode::usage, "has a control character in the name of its master");
     address.master = *master;
-    path.remove_prefix(std::min(slash + 1, path.size()));
   }
   address.database = RLOCK_TRY(read_database(path));
   if (address.kind == Kind::cluster && address.database != 0) {

@@ -8,6 +8,7 @@ namespace rlock::redis {
 
 using base::ErrorCode;
 using base::fail;
+using base::take_until;
 
 namespace {
 
@@ -21,13 +22,6 @@ std::optional<unsigned> hex_digit(char c) {
 }
 
 bool is_scheme_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+'; }
-
-// Takes what stands before `mark` out of text, and the mark with it.
-std::string_view take_until(std::string_view& text, char mark) {
-  const auto part = text.substr(0, text.find(mark));
-  text.remove_prefix(std::min(part.size() + 1, text.size()));
-  return part;
-}
 
 // Where the @ stands that ends the credentials. A password may hold an unescaped '@', a host cannot; that of a Unix
 // socket, which has no host, may hold a '/' too.

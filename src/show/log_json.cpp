@@ -4,7 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "base/utc.hpp"
+#include "base/time_text.hpp"
 
 namespace rlock::show {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/duration.hpp"
-#include "base/utc.hpp"
+#include "base/time_text.hpp"
 
 namespace rlock::show {
 

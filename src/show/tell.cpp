@@ -4,8 +4,7 @@
 
 #include "base/display.hpp"
 #include "base/duration.hpp"
-#include "base/local_time.hpp"
-#include "base/utc.hpp"
+#include "base/time_text.hpp"
 
 namespace rlock::show {
 namespace {

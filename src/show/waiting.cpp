@@ -9,9 +9,9 @@
 #include "base/display.hpp"
 #include "base/duration.hpp"
 #include "base/live_line.hpp"
-#include "base/local_time.hpp"
 #include "base/log.hpp"
 #include "base/screen.hpp"
+#include "base/time_text.hpp"
 #include "show/tell.hpp"
 
 namespace rlock::show {

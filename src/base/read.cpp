@@ -1,7 +1,8 @@
-#include "base/line.hpp"
+#include "base/read.hpp"
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace rlock::base {
@@ -17,6 +18,18 @@ std::optional<std::string> read_line(int fd, std::size_t max) {
     line += c;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> read_all(int fd) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const auto n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
 }
 
 }  // namespace rlock::base
