@@ -15,8 +15,6 @@ using base::Result;
 
 namespace {
 
-// After an error, a release must not delay the exit for longer.
-constexpr Duration release_limit = 500ms;
 // A waiter without --wait keeps asking a server that is down for at least this long.
 constexpr Duration min_patience = 10s;
 // From this rank on, a waiter's turn is not near.
@@ -53,7 +51,7 @@ Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
     observer_->served(request_, backend_.name(), *since);
   }
   if (const auto* grant = std::get_if<Grant>(&acquired)) {
-    if (heard_ < terms_.deadline(grant->counts_from) - terms_.grace - terms_.kill_time) {
+    if (heard_ < terms_.stop_at(terms_.deadline(grant->counts_from))) {
       return Lease{request_.token, grant->fence, grant->counts_from};
     }
     if (met_) met_->look_at = heard_;

@@ -12,6 +12,7 @@
 #include "lock/inspection.hpp"
 #include "lock/last_run.hpp"
 #include "lock/names.hpp"
+#include "lock/standing.hpp"
 #include "lock/who.hpp"
 
 namespace rlock::lock {
@@ -68,23 +69,6 @@ using Acquired = std::variant<Grant, Busy, Done>;
 enum class Queue { no, yes };
 
 enum class Watch { no, yes };
-
-/// Who holds the lock, as a renewal or a check has found.
-struct Standing {
-  enum class Holder { us, other, nobody };
-  Holder holder = Holder::nobody;
-  std::uint64_t fence = 0;            ///< of our lease; 0 when no record of it is left
-  base::Instant counts_from{};        ///< after a renewal that found us: the lease counts from here
-  std::optional<Record> record = {};  ///< of our lease; only from check(), and only if one is left
-  Mode mode = {};                     ///< of our lease; only from check()
-  std::string run_id = {};            ///< of the server's run, from a renewal that found us; empty if it is denied
-  /// After a renewal: the server had restarted and forgotten the lock, and we acquired it again under our token and
-  /// fence. This counts only if it is answered before the end of the lease of before; from then on another may have
-  /// held the lock and been forgotten too.
-  bool is_reclaimed = false;
-  /// Where it is not us: our token was released, a moment ago, by somebody who has it.
-  bool is_released = false;
-};
 
 enum class Force { no, yes };
 enum class ReleaseOutcome {

@@ -41,6 +41,9 @@ struct LeaseTerms {
 
   /// D, for a request about to be sent at `sent`.
   base::Instant deadline(base::Instant sent) const { return sent + usable(); }
+  /// When the command has to be asked to end, under a lease that is sure to last until `deadline`.
+  base::Instant stop_at(base::Instant deadline) const { return deadline - grace - kill_time; }
+
   /// When to ask again after a request sent at `sent` was granted.
   base::Instant renew_at(base::Instant sent) const { return sent + ttl / 3; }
   /// For one try to renew: one that hangs must leave time for another.
@@ -48,6 +51,7 @@ struct LeaseTerms {
   /// Between two tries while the server does not answer.
   std::chrono::nanoseconds retry_pause() const;
 
+  /// How much of the ttl is usable: D - s.
   std::chrono::nanoseconds usable() const;
 };
 

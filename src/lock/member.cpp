@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/log.hpp"
 #include "lock/lease.hpp"
 
 namespace rlock::lock {
@@ -92,8 +91,6 @@ void Member::heard(Result<Acquired> acquired) {
   if (bid_.ticket == 0) bid_.ticket = busy->ticket;
 }
 
-// A vote that had ended before a restarted server took us back does not count: another may have had one there
-// meanwhile, and be forgotten too. (The model finds two holders.)
 void Member::renew(Watch watch, Instant until) {
   const auto vote_before = deadline;
   ask(until, [this, watch, vote_before, request = *bid_.request](Wait wait) {
@@ -121,16 +118,13 @@ void Member::heard(Result<Standing> renewed, Instant vote_before) {
     case Standing::Holder::us:
       break;
   }
-  if (renewed->is_reclaimed && BootClock::now() >= vote_before) {
+  if (renewed->is_reclaimed_late(vote_before)) {
     said = Said::nobody;
     lose();
     keep_silent();
     return;
   }
-  if (renewed->is_reclaimed) {
-    base::log_note(voter->name() + " restarted and had forgotten " + bid_.request->names.key + "; reclaimed it",
-                   {"reclaimed", {{"key", bid_.request->names.key}}});
-  }
+  if (renewed->is_reclaimed) tell_reclaimed(voter->name(), bid_.request->names.key);
   said = Said::yes;
   counts_from = renewed->counts_from;
   deadline = LeaseTerms{bid_.request->ttl, {}, {}}.deadline(renewed->counts_from);

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/log.hpp"
-
 namespace rlock::lock {
 
 using base::BootClock;
@@ -42,18 +40,12 @@ void Several::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
   });
 }
 
-// As Renewal does for one key: a lock that a restarted server took back after the end of the lease is lost, since
-// another may have held it meanwhile, and so is one that was acquired anew by a late request.
 void Several::Part::heard(const Standing& renewed, Instant deadline_before, const LeaseTerms& terms) {
-  const bool is_late = renewed.is_reclaimed && BootClock::now() >= deadline_before;
-  if (renewed.holder != Standing::Holder::us || is_late || is_other_lease(renewed)) {
+  if (!renewed.is_of_lease(fence) || renewed.is_reclaimed_late(deadline_before)) {
     lose(renewed);
     return;
   }
-  if (renewed.is_reclaimed) {
-    base::log_note(backend->name() + " restarted and had forgotten " + request.names.key + "; reclaimed it",
-                   {"reclaimed", {{"key", request.names.key}}});
-  }
+  if (renewed.is_reclaimed) tell_reclaimed(backend->name(), request.names.key);
   if (fence == 0) fence = renewed.fence;
   counts_from = renewed.counts_from;
   deadline = terms.deadline(counts_from);
@@ -66,10 +58,6 @@ void Several::Part::lose(const Standing& standing) {
                   .is_released = standing.is_released};
 }
 
-bool Several::Part::is_other_lease(const Standing& standing) const {
-  return standing.fence != 0 && fence != 0 && standing.fence != fence;
-}
-
 void Several::Part::check(Instant until) {
   ask(until, [this](Wait wait) {
     const auto found = backend->check(request, wait);
@@ -78,7 +66,7 @@ void Several::Part::check(Instant until) {
       return;
     }
     lost.reset();
-    if (found->holder != Standing::Holder::us || is_other_lease(*found)) lose(*found);
+    if (!found->is_of_lease(fence)) lose(*found);
   });
 }
 

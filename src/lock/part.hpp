@@ -49,7 +49,6 @@ struct Several::Part {
   void ask(base::Instant until, std::function<void(base::Wait)> step);
   void heard(const Standing& renewed, base::Instant deadline_before, const LeaseTerms& terms);
   void lose(const Standing& standing);
-  bool is_other_lease(const Standing& standing) const;
 };
 
 }  // namespace rlock::lock

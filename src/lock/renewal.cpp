@@ -168,14 +168,11 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
     return Proceed::yes;
   }
   if (judge(*renewed) == Proceed::no) return Proceed::no;
-  if (renewed->is_reclaimed) {
-    if (BootClock::now() >= permit_.until()) {
-      permit_.revoke(base::Permit::Loss::gone);
-      return Proceed::no;
-    }
-    base::log_note(holding_.name() + " restarted and had forgotten " + request_.names.key + "; reclaimed it",
-                   {"reclaimed", {{"key", request_.names.key}}});
+  if (renewed->is_reclaimed_late(permit_.until())) {
+    permit_.revoke(base::Permit::Loss::gone);
+    return Proceed::no;
   }
+  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), request_.names.key);
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
@@ -223,9 +220,7 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
 }
 
 Renewal::Proceed Renewal::judge(const Standing& standing) {
-  // Another fence means another lease: ours ran out, and a late request with our token acquired the lock again.
-  const bool is_other_lease = standing.fence != 0 && lease_.fence != 0 && standing.fence != lease_.fence;
-  if (standing.holder == Standing::Holder::us && !is_other_lease) return Proceed::yes;
+  if (standing.is_of_lease(lease_.fence)) return Proceed::yes;
   if (standing.is_released && on_release_ == OnRelease::end) {
     permit_.revoke(base::Permit::Loss::released);
     return Proceed::no;

@@ -18,8 +18,6 @@ using base::Result;
 
 namespace {
 
-// After an error or a signal, a release must not delay the exit for longer.
-constexpr Duration release_limit = 500ms;
 // Leases that were granted so close together need no second look before the command starts.
 constexpr Duration max_apart = 50ms;
 // So many times in a row keys were lost soon, because they could not be renewed in time: it will not get better.
@@ -89,7 +87,7 @@ Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Po
     if (part.origin == Part::Origin::held_around) return Outcome::lost;
     base::log_note("lost " + part.request.names.key + " while waiting for " + busy_key_ + "; beginning again");
     const auto now = BootClock::now();
-    const bool is_late = now >= part.deadline - terms_.grace - terms_.kill_time && now < began + 3 * terms_.ttl;
+    const bool is_late = now >= terms_.stop_at(part.deadline) && now < began + 3 * terms_.ttl;
     late_rounds = is_late ? late_rounds + 1 : 0;
     // Not busy, where nobody else holds any.
     if (late_rounds == max_late_rounds || (now >= give_up && !met_)) {
@@ -156,7 +154,7 @@ Result<void> Several::refresh(Instant waited_until, base::Poller& poller) {
   }
   const auto now = BootClock::now();
   for (auto& part : parts_) {
-    if (now >= part->deadline - terms_.grace - terms_.kill_time) part->lost = Standing{};
+    if (now >= terms_.stop_at(part->deadline)) part->lost = Standing{};
   }
   return {};
 }

@@ -1,0 +1,11 @@
+#include "lock/standing.hpp"
+
+#include "base/log.hpp"
+
+namespace rlock::lock {
+
+void tell_reclaimed(const std::string& server, const std::string& key) {
+  base::log_note(server + " restarted and had forgotten " + key + "; reclaimed it", {"reclaimed", {{"key", key}}});
+}
+
+}  // namespace rlock::lock
