@@ -32,8 +32,7 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
 // finds out that the lock was released, and ends.
 int released(const Options& options, const Place& place, const lock::Request& request, process::Signals& signals,
              const std::string& why) {
-  const auto backend = open_backend(place.servers, place.names.lock, scripts_for(options.compat),
-                                    options.connect_timeout, redis::Greet::together);
+  const auto backend = open_backend(options, place.servers, place.names.lock, redis::Greet::together);
   base::GracePoller grace_poller(signals);
   (void)base::until_served(base::BootClock::now() + options.connect_timeout, grace_poller, [&](base::Instant until) {
     return backend->release(request, lock::Force::no, {until, grace_poller});
@@ -65,8 +64,7 @@ int acquire(const Options& options) {
   const lock::Request request{
       place->names, std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
       options.mode, options.grace,     options.replicas};
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
-                                    options.connect_timeout, redis::Greet::together);
+  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::together);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
   const auto start = base::BootClock::now();
   std::optional<show::Waiting> waiting(std::in_place, options.key, poller);

@@ -38,7 +38,7 @@ class Keeping {
                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
                 .guard_title = "rlock-guard " + base::printable(options.key),
                 .words = [this](base::Permit::Loss loss) { return words(loss); },
-                .orphaned = [this] { release_late(options_, place_, request_, lease_ends()); }} {
+                .orphaned = [this] { release_late(); }} {
     request_.fence = lease.fence;
   }
 
@@ -50,8 +50,7 @@ class Keeping {
     RLOCK_TRY(permit_->share());
     keeper_.emplace(*permit_, charge_);
     RLOCK_TRY(keeper_->begin());
-    backend_ = open_backend(place_.servers, place_.names.lock, scripts_for(options_.compat), options_.connect_timeout,
-                            redis::Greet::together, local::OnDemand::fail);
+    backend_ = open_for_holder(options_, place_.servers, place_.names.lock, options_.connect_timeout);
     renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
     auto started = renewal_->start();
     if (!started) keeper_->end();  // the guard would stop the process at the end of the lease
@@ -67,6 +66,12 @@ class Keeping {
   }
 
  private:
+  // In the guard of a keeper that is dead, over a connection of its own.
+  void release_late() const {
+    const auto backend = open_for_holder(options_, place_.servers, place_.names.lock, release_try);
+    release_everywhere(*backend, request_, lease_ends());
+  }
+
   base::Instant lease_ends() const { return permit_->until() + (terms_.ttl - terms_.usable()); }
 
   // To syslog alone: the process has ended, and its standard error with it.

@@ -40,8 +40,7 @@ Keys::Keys(const Options& options, std::vector<lock::Names> names, std::vector<r
       leases_(terms, [this](const lock::Names& one) { return open(one); }) {}
 
 std::unique_ptr<lock::Backend> Keys::open(const lock::Names& names) const {
-  return open_backend(servers_, names.lock, scripts_for(options_.compat), options_.connect_timeout,
-                      redis::Greet::together);
+  return open_backend(options_, servers_, names.lock, redis::Greet::together);
 }
 
 lock::Request Keys::request_for(const lock::Names& names) const {
@@ -186,10 +185,8 @@ void Keys::tell_taken() {
 }
 
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
-  const auto leases = leases_.copy([&](const lock::Names& names) {
-    return open_backend(servers_, names.lock, scripts_for(options_.compat), release_try, redis::Greet::together,
-                        local::OnDemand::fail);
-  });
+  const auto leases = leases_.copy(
+      [&](const lock::Names& names) { return open_for_holder(options_, servers_, names.lock, release_try); });
   release_everywhere(*leases, leases->request(), until, [&] { prepare(*leases); });
 }
 

@@ -15,11 +15,4 @@ void release_everywhere(lock::Holding& holding, const lock::Request& request, ba
   });
 }
 
-void release_late(const Options& options, const Place& place, const lock::Request& request, base::Instant until,
-                  const std::function<void()>& before_each_try) {
-  const auto backend = open_backend(place.servers, place.names.lock, scripts_for(options.compat), release_try,
-                                    redis::Greet::together, local::OnDemand::fail);
-  release_everywhere(*backend, request, until, before_each_try);
-}
-
 }  // namespace rlock::commands

@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include "commands/server.hpp"
 #include "lock/backend.hpp"
 
 namespace rlock::commands {
@@ -14,9 +13,5 @@ inline constexpr base::Duration release_try{900};
 /// Releases the lock where nobody waits for that: asks until every server has answered, or until `until`.
 void release_everywhere(lock::Holding& holding, const lock::Request& request, base::Instant until,
                         const std::function<void()>& before_each_try = {});
-
-/// The same over a connection of its own, from the guard of a process that is dead.
-void release_late(const Options& options, const Place& place, const lock::Request& request, base::Instant until,
-                  const std::function<void()>& before_each_try = {});
 
 }  // namespace rlock::commands

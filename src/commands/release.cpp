@@ -40,8 +40,7 @@ int release(const Options& options) {
   process::Signals signals;
   const auto start = base::BootClock::now();
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
-                                    options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });

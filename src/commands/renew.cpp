@@ -14,8 +14,7 @@ int renew(const Options& options) {
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto start = base::BootClock::now();
-  const auto backend = open_backend(place->servers, place->names.lock, scripts_for(options.compat),
-                                    options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::first);
   const lock::Request request{place->names, std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,

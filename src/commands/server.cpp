@@ -125,6 +125,32 @@ Result<void> check_mode(const Options& options, std::size_t servers) {
   return {};
 }
 
+// A list is of locks of every form; the plain scripts show those of another as foreign.
+const lock::Scripts& scripts_for(const Options& options) {
+  return options.compat == Compat::redisson && !options.key.empty() ? lock::redisson_scripts : lock::plain_scripts;
+}
+
+std::unique_ptr<lock::Backend> open(std::span<const redis::Address> addresses, std::string_view wire_key,
+                                    const lock::Scripts& scripts, base::Duration timeout, redis::Greet greet,
+                                    local::OnDemand on_demand) {
+  const auto server_at = [&](const redis::Address& address) {
+    return std::make_unique<lock::SingleServer>(
+        redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet), scripts);
+  };
+  if (addresses.size() > 1) {
+    std::vector<lock::Quorum::Server> servers;
+    for (const auto& address : addresses) {
+      servers.push_back({lock::rank_of(wire_key, place_name(address)), server_at(address)});
+    }
+    return std::make_unique<lock::Quorum>(std::move(servers), timeout);
+  }
+  const auto& address = addresses.front();
+  if (address.kind == redis::Kind::cluster) {
+    return std::make_unique<lock::Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts);
+  }
+  return server_at(address);
+}
+
 }  // namespace
 
 Result<std::vector<redis::Address>> server_addresses(const Options& options) {
@@ -173,29 +199,14 @@ Result<Place> place_of(const Options& options) {
   return Place{std::move(names), RLOCK_TRY(server_addresses(options))};
 }
 
-const lock::Scripts& scripts_for(Compat compat) {
-  return compat == Compat::redisson ? lock::redisson_scripts : lock::plain_scripts;
+std::unique_ptr<lock::Backend> open_backend(const Options& options, std::span<const redis::Address> servers,
+                                            std::string_view wire_key, redis::Greet greet) {
+  return open(servers, wire_key, scripts_for(options), options.connect_timeout, greet, local::OnDemand::start);
 }
 
-std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
-                                            const lock::Scripts& scripts, base::Duration timeout, redis::Greet greet,
-                                            local::OnDemand on_demand) {
-  const auto server_at = [&](const redis::Address& address) {
-    return std::make_unique<lock::SingleServer>(
-        redis::Session(locator_of(address, on_demand), greeting_of(address), timeout, greet), scripts);
-  };
-  if (addresses.size() > 1) {
-    std::vector<lock::Quorum::Server> servers;
-    for (const auto& address : addresses) {
-      servers.push_back({lock::rank_of(wire_key, place_name(address)), server_at(address)});
-    }
-    return std::make_unique<lock::Quorum>(std::move(servers), timeout);
-  }
-  const auto& address = addresses.front();
-  if (address.kind == redis::Kind::cluster) {
-    return std::make_unique<lock::Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts);
-  }
-  return server_at(address);
+std::unique_ptr<lock::Backend> open_for_holder(const Options& options, std::span<const redis::Address> servers,
+                                               std::string_view wire_key, base::Duration timeout) {
+  return open(servers, wire_key, scripts_for(options), timeout, redis::Greet::together, local::OnDemand::fail);
 }
 
 }  // namespace rlock::commands

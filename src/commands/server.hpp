@@ -33,13 +33,15 @@ struct Place {
 /// Both of the above, for a verb that needs a KEY.
 base::Result<Place> place_of(const Options& options);
 
-/// What the server does for a lock of the form that --compat names.
-const lock::Scripts& scripts_for(Compat compat);
+/// The backend of these servers for one lock, or for all where the options name no KEY; not connected yet. wire_key:
+/// prefix and KEY.
+std::unique_ptr<lock::Backend> open_backend(const Options& options, std::span<const redis::Address> servers,
+                                            std::string_view wire_key, redis::Greet greet);
 
-/// The backend of these servers for one lock, not connected yet. wire_key: prefix and KEY. timeout: how long a server
-/// may take to connect or to answer.
-std::unique_ptr<lock::Backend> open_backend(std::span<const redis::Address> addresses, std::string_view wire_key,
-                                            const lock::Scripts& scripts, base::Duration timeout, redis::Greet greet,
-                                            local::OnDemand on_demand = local::OnDemand::start);
+/// The same for a process in the background that goes on with a lock which is held already. A private server that is
+/// gone is not started again for it: the lock ended with that server. timeout: how long a server may take to connect or
+/// to answer.
+std::unique_ptr<lock::Backend> open_for_holder(const Options& options, std::span<const redis::Address> servers,
+                                               std::string_view wire_key, base::Duration timeout);
 
 }  // namespace rlock::commands

@@ -72,10 +72,7 @@ int status(const Options& options) {
   }
   const auto addresses = server_addresses(options);
   if (!addresses) return report(addresses.error(), options);
-  // A list is of locks of every form; the plain scripts show those of another as foreign.
-  const auto& scripts = scripts_for(options.key.empty() ? Compat::none : options.compat);
-  const auto backend =
-      open_backend(*addresses, options.prefix + options.key, scripts, options.connect_timeout, redis::Greet::first);
+  const auto backend = open_backend(options, *addresses, options.prefix + options.key, redis::Greet::first);
   base::PlainPoller plain;
   show::View view(options.key, options.prefix,
                   options.format == Format::json ? show::View::Queues::whole : show::View::Queues::first);
