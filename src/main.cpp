@@ -27,7 +27,8 @@ void occupy_standard_descriptors() {
   }
 }
 
-// A mistyped option is told as the environment asks for it, which is read behind the options.
+// A mistyped option is reported in the format that the environment asks for, though the environment is read after the
+// options.
 void set_log_format() {
   const char* format = std::getenv("RLOCK_LOG_FORMAT");
   if (format != nullptr && std::string_view(format) == "json") {

@@ -44,7 +44,7 @@ std::unexpected<Error> fail_errno(ErrorCode code, std::string message);
 ///     RLOCK_TRY(connection.send(until, poller));
 ///
 /// Write it as a statement of its own or as the whole initialiser: g++ does not destroy what else the same expression
-/// has made when it returns from its midst. and_then, which needs no macro, is not in g++ 12.
+/// has made when it returns from the middle of it. and_then, which needs no macro, is not in g++ 12.
 #define RLOCK_TRY(...)                                                                  \
   __extension__({                                                                       \
     auto rlock_try_result = (__VA_ARGS__);                                              \

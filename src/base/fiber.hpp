@@ -65,8 +65,8 @@ class Fiber final : private Poller {
 /// since they may have looked up where errno of that thread is. The calling thread is the owner from here on.
 void take_over(std::thread::id& owner, std::span<Fiber* const> fibers);
 
-/// Waits until one of these descriptors is ready, a fiber could go on, or `wait` ends, and lets go on those fibers that
-/// can. Descriptors may be empty. Interrupted is what `wait`'s poller says; it leaves the fibers as they are.
+/// Waits until one of these descriptors is ready, a fiber can go on, or `wait` ends; then resumes the fibers that can
+/// go on. fds may be empty. When the poller of `wait` is interrupted, the fibers stay as they are.
 Readiness drive(std::span<Fiber* const> fibers, std::span<pollfd> fds, Wait wait);
 
 }  // namespace rlock::base

@@ -15,7 +15,7 @@ enum class LiveLine {
 /// also where the terminal has become narrower meanwhile and has broken it in two. Main thread only.
 LiveLine draw_live_line(std::string_view text);
 
-/// Erases it, if there is one, in the end. From here on others may draw theirs.
+/// Erases the line that was drawn last, if there is one. From here on others may draw theirs.
 void clear_live_line();
 
 /// What erases it, if there is one, to be written in front of anything else that is said there. From any thread.

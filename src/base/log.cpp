@@ -50,7 +50,7 @@ bool was_said_lately(std::string_view message) {
   return before != 0 && (before & ~time_bits) == (hash & ~time_bits) && ago < repeat_after;
 }
 
-// Who reads standard error with a program wants to know what goes on, and so does who reads the journal later.
+// Programs that read standard error, and people who read the journal later, want to know what went on.
 bool is_info_for_programs(LogLevel level) {
   return level == LogLevel::info && threshold != LogLevel::error && (encoder != nullptr || has_syslog);
 }

@@ -39,11 +39,11 @@ void log_advice(std::string_view message);
 /// What only a log for programs has room for: nothing without an encoder.
 void log_for_programs(LogLevel level, std::string_view message, const LogEvent& event);
 
-/// Whether a message of this level goes anywhere: making one may cost more than all else that a short job does.
+/// Whether a message of this level goes anywhere. Ask before making one: it may cost more than all else in a short job.
 bool is_logged(LogLevel level);
 
-/// What goes to standard error: what is at least as bad as `level`. A log for programs has info besides, unless it is
-/// LogLevel::error.
+/// From here on messages of this level and of worse ones go to standard error. A log for programs has info too, unless
+/// `level` is LogLevel::error.
 void set_log_level(LogLevel level);
 
 /// Makes one line of a message, without its newline. From any thread.
@@ -51,7 +51,7 @@ using LogEncoder = std::string (*)(LogLevel level, std::string_view message, con
 /// From here on standard error is a log for programs. nullptr: for people again.
 void set_log_encoder(LogEncoder encoder);
 bool is_log_for_programs();
-/// A message as it would be written, with its newline, for who writes it elsewhere.
+/// A message as it would be written, with its newline, for a caller that writes it elsewhere.
 std::string log_line(LogLevel level, std::string_view message, const LogEvent& event = {});
 
 /// From here on what is said goes to syslog too (base/syslog.hpp).

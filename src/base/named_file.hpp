@@ -23,8 +23,8 @@ class NamedFile {
   Result<std::string> read(std::size_t max) const;
 
   /// Why someone besides root, this user and `owner` can change the file, and how to mend that: behind the path.
-  /// nullopt: nobody can, or it is no regular file. The directories above it do not count: whoever can write them can
-  /// put another file in its place, but none that belongs to root or to this user.
+  /// nullopt: nobody can, or it is not a regular file. The directories above it do not count: whoever can write them
+  /// can put another file in its place, but not one that belongs to root or to this user.
   std::optional<std::string> change_by_others(uid_t owner) const;
 
   /// How to keep everybody from reading the file, where everybody can and this user may mend it. The group was chosen

@@ -47,6 +47,7 @@ class Permit {
   void extend(Instant until);
   /// The lock is known to be lost, for this reason or a worse one. Makes wake_fd readable.
   void revoke(Loss loss);
+  /// COMMAND has ended: see over().
   void end();
   /// From the guard. Wakes nobody.
   void enforce() { raise(Loss::enforced); }

@@ -6,8 +6,8 @@
 
 namespace rlock::base {
 
-/// Spreads the times of those that would else act at the same moment. Not std::random_device: that one may open
-/// /dev/urandom, which a bare root has not, and throw.
+/// Spreads the times of those that would else act at the same moment. Not std::random_device, which
+/// may open /dev/urandom, and throws where there is no /dev (a chroot).
 inline unsigned random_seed() {
   unsigned seed = 0;
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) == sizeof seed) return seed;

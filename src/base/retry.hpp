@@ -16,8 +16,8 @@ inline bool may_pass(const Error& error) {
   return error.code == ErrorCode::unreachable || error.code == ErrorCode::unready;
 }
 
-/// The pauses between tries while a server does not serve. Each is twice the one before it, between 20 ms and `most`,
-/// less a random part of up to a half: those whom one outage hit must not come back all at once.
+/// The pauses between tries while a server does not serve. Each is twice the one before it, between 20 ms and `max`,
+/// less a random part of up to a half, so that the clients that one outage hit do not come back all at once.
 class Backoff {
  public:
   /// first: the first pause; zero tries again at once, since a connection may have died unnoticed.
@@ -38,8 +38,8 @@ class Backoff {
 /// For holders, who are few: they are back before those who wait for them.
 inline Backoff holders_backoff() { return {Duration(0), Duration(200)}; }
 
-/// How long a try may take at least, even if the time for all tries ends
-/// sooner: a shorter one would only time out and hide the error of the try before it.
+/// The least time that a try is given, even if the time for all tries ends sooner: a shorter try would only time out
+/// and hide the error of the try before it.
 inline constexpr Duration min_try{1'000};
 
 /// Asks until the answer is anything but an error that may pass; no try but the first begins at `until` or later. ask

@@ -226,8 +226,8 @@ Result<void> read_file(Settings& settings, const VerbRow& verb, const std::strin
   return {};
 }
 
-// Who may not read the machine's file must not lock elsewhere unseen: it is an error, unless the server is named
-// already. Then it is said, since a prefix or a grace may stand there.
+// A user who may not read the machine's file must not lock on another server without a word: it is an error, unless the
+// server is named already. Then a message says so, since a prefix or a grace may stand in the file.
 Result<void> read_machine_file(Settings& settings, const VerbRow& verb) {
   const std::string path = machine_file;
   if (::access(machine_file, R_OK) == 0 || errno != EACCES) return read_file(settings, verb, path);

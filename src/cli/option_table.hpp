@@ -97,7 +97,7 @@ bool excludes(const OptionRow& row, std::string_view other);
 /// What a choice may be; empty for other kinds.
 std::vector<std::string_view> choices(const OptionRow& row);
 
-/// Whether text turns a flag off. False for what is no flag.
+/// Whether text turns a flag off. False for what is not a flag.
 bool is_off(const OptionRow& row, std::string_view text);
 
 /// Reads text as the row's kind demands, and puts it where the row says.

@@ -16,7 +16,7 @@ std::string absolute(const std::string& path) {
   return error ? path : result.string();
 }
 
-// With the files that its URL names found from everywhere.
+// The same server, with the files that its URL names as absolute paths.
 redis::Address movable(redis::Address server) {
   if (server.tls) {
     for (auto* file : {&server.tls->cacert, &server.tls->cert, &server.tls->key}) {

@@ -13,21 +13,23 @@ class Farewell {
  public:
   explicit Farewell(const Options& options) : options_(options) {}
 
-  /// Now.
+  /// The lock was acquired now.
   void acquired() { since_ = base::BootClock::now(); }
 
-  /// One of these before the release. The command ended under the lock, with a status as from waitpid.
+  /// One of the next four is called before the release.
+  ///
+  /// The command ended under the lock, with a status as from waitpid.
   void ended(int wait_status);
-  /// It was killed there, and rlock with it.
+  /// The command was killed under the lock, and rlock with it.
   void killed();
-  /// While the command ran, or perhaps so: nothing is held on.
+  /// The lock was lost while the command ran, or may have been: no hold.
   void lost();
-  /// Another may do better: nothing is held on.
+  /// The command did not run: no hold, since another host may have more luck.
   void not_started(int exit_status);
   std::chrono::nanoseconds held_for() const { return base::BootClock::now() - since_; }
   bool is_known() const { return ended_ != base::Instant{}; }
 
-  /// Before each try, since the hold goes by.
+  /// To be called before each try to release, since what is left of the hold shrinks.
   void write_to(lock::Request& request) const;
 
  private:

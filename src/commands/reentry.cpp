@@ -99,8 +99,8 @@ Result<lock::Standing> Reentry::check_until(base::Instant limit) {
 }
 
 // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run
-// takes it back at once. Acquired here, the outer one would lose it; queued for, each would wait for the other. The
-// time for this is bounded, since a run may go on without its lock (--on-lost warn).
+// reclaims it at once. If this run acquired it, the outer one would lose it; if it queued, each would wait for the
+// other. The time for this is bounded, since a run may go on without its lock (--on-lost warn).
 Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
   base::log_debug(request_.names.key + " is held by nobody; waiting for the run around this one to reclaim it");
   const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);

@@ -22,7 +22,7 @@ int report_done(const Options& options, const lock::Done& done);
 int report_busy(const Options& options, const std::string& key, const std::optional<lock::Busy>& met,
                 const std::string& server);
 
-/// Says that the token does not hold this key, and who does, whom it asks the server for. Returns the exit status for
+/// Says that the token does not hold this key, and who does, which it asks the server for. Returns the exit status for
 /// lost.
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
                     lock::Standing::Holder holder);

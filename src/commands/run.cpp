@@ -37,8 +37,8 @@ namespace {
 // How long a release may delay the end of rlock once the command has ended; after that the guard goes on trying.
 constexpr base::Duration release_limit = 2s;
 
-// The system has one word for a program that is not there, a script whose interpreter is not there, and a line for a
-// shell that was given as flock -c takes it.
+// ENOENT has three reasons: there is no such program, the interpreter of the script is not there, or a whole line for a
+// shell was given, as flock -c takes it.
 std::string cannot_execute(const std::vector<std::string>& command, int error) {
   constexpr std::size_t max_quoted = 200;  // bytes
   const std::string program(base::whole_characters(command.front(), max_quoted));

@@ -12,7 +12,8 @@ std::string plain(std::string_view text);
 /// The same as a line of a paragraph: no URL is hyphenated.
 std::string prose(std::string_view text);
 
-/// The same as arguments of a macro: a word that could be a macro's name, or closes a sentence, is none there.
+/// The same as arguments of a macro: a word that could be a macro's name, or closes a sentence, is only a word
+/// there.
 std::string argument(std::string_view text);
 
 /// Lines for .Bd -literal. One that is wider than that many columns goes on in lines that begin with two blanks.

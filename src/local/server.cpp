@@ -26,7 +26,7 @@ using base::fail;
 using base::Result;
 
 constexpr auto start_limit = std::chrono::seconds(15);
-constexpr int max_starts = 3;  // by one caller: more than a directory that is removed in the midst would ask for
+constexpr int max_starts = 3;  // by one caller; a directory that is removed meanwhile needs fewer
 constexpr std::array programs{"redis-server", "valkey-server"};
 constexpr const char* socket_name = "server.sock";
 

@@ -68,6 +68,7 @@ using Acquired = std::variant<Grant, Busy, Done>;
 /// Whether to join the queue if the lock is busy.
 enum class Queue { no, yes };
 
+/// Whether a renewal also asks the server to tell when the lock is touched.
 enum class Watch { no, yes };
 
 enum class Force { no, yes };
@@ -134,10 +135,9 @@ class Backend : public Holding {
   /// queue are listed.
   virtual base::Result<std::vector<Inspection>> inspect(std::span<const std::string> wire_keys,
                                                         std::int64_t max_waiters, base::Wait wait) = 0;
-  /// Every lock whose wire key begins with prefix: the keys without the prefix, sorted: those that are held, waited
-  /// for, or whose last run is remembered. With an empty prefix, each
-  /// string on the server is listed, since it may be a lock of another library: the caller drops those that inspect()
-  /// reports as foreign and without a ttl.
+  /// The locks whose wire keys begin with prefix and that are held, waited for, or whose last run is remembered: their
+  /// keys without the prefix, sorted. With an empty prefix, each string on the server is listed, since it may be a lock
+  /// of another library: the caller drops those that inspect() reports as foreign and without a ttl.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 
   /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().

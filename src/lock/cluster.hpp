@@ -24,7 +24,7 @@ class Cluster final : public SingleServer {
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
 
  private:
-  /// One of them, its connection, and the wire keys that list() found there.
+  /// A master, the connection to it, and the wire keys that list() found there.
   struct Master {
     redis::Endpoint where;
     ScriptRunner server;

@@ -8,8 +8,8 @@ namespace rlock::lock {
 
 namespace {
 
-// The holders of a sight, each with what tells it from others: each server has a time of its own, and may have a fence
-// of its own.
+// Visits the holders of a sight, each with a text that is the same on all servers and no other holder has. Times and
+// fences differ from server to server.
 template <class Visit>
 void for_each_holder(const Inspection& sight, const Visit& visit) {
   std::map<std::string, int> met;  // a shell may hold a shared lock twice
@@ -64,7 +64,7 @@ Inspection merged(std::vector<Inspection> sights, std::size_t of) {
   // The queue stands at one of them.
   result.waiting = longest->waiting;
   result.waiters = longest->waiters;
-  // Whichever server missed the last one tells of one before.
+  // A server that missed the last run has an earlier one.
   for (const auto& sight : sights) {
     const auto& run = sight.last_run;
     if (run && (!result.last_run || run->ended_us > result.last_run->ended_us)) result.last_run = run;

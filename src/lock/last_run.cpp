@@ -20,7 +20,7 @@ std::string LastRun::encode() const {
 
 std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (base::take_word(text) != "1") return std::nullopt;
-  // Whatever a foreign hand has written there, one can reckon with it.
+  // Limited: another program may have written there, and arithmetic with it must not overflow.
   const auto number = [&] {
     return std::max<std::int64_t>(base::parse_number<std::int64_t>(base::take_word(text)).value_or(0), 0);
   };

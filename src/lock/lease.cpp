@@ -20,7 +20,7 @@ LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after, nanosecon
           std::min(std::max(max_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
 }
 
-// What must fit before TERM: one try; with renewal, a third of the ttl and two tries.
+// Before TERM there must be time for one try, or with renewal for a third of the ttl and two tries.
 bool has_room(const LeaseTerms& terms, Renewing renewing) {
   const auto before_term = terms.usable() - terms.grace - terms.kill_time;
   const auto a_try = std::max<nanoseconds>(nanoseconds(terms.ttl) / 20, 5ms);

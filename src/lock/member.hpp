@@ -12,7 +12,7 @@
 
 namespace rlock::lock {
 
-/// Who says nothing for so long is passed over, and then left alone for a while.
+/// A server that does not answer for `patience` is passed over, and the others are asked before it for `skip_time`.
 inline constexpr base::Duration patience{50};
 inline constexpr base::Duration skip_time{2'000};
 
@@ -49,7 +49,7 @@ struct Member {
   /// To the fence of the bid.
   void raise(base::Instant until);
   void release(Force force, base::Instant until);
-  /// What was got behind the gap, or comes late and is not wanted.
+  /// Releases a vote that was got behind the gap, or that came late and is not wanted.
   void give_back(base::Instant until);
 
   std::unique_ptr<Voter> voter;

@@ -24,7 +24,7 @@ struct Mode {
   /// The options that ask for it, for messages.
   std::string option() const;
 
-  /// MODE of scripts/common.lua; decode() undoes it. nullopt: it is none.
+  /// MODE of scripts/common.lua; decode() undoes it. nullopt: not a mode.
   std::string encode() const;
   static std::optional<Mode> decode(std::string_view text);
 

@@ -43,7 +43,7 @@ struct Names {
 /// Whether a name is, or may become, that of a side key of any lock. No lock can have such a name.
 bool is_side_key(std::string_view name);
 
-/// The lock that a side key (queue, info or last run) belongs to; empty when name is none.
+/// The lock that a side key (queue, info or last run) belongs to; empty when name is not a side key.
 std::string lock_of_side_key(std::string_view name);
 
 }  // namespace rlock::lock

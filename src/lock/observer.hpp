@@ -5,8 +5,8 @@
 
 namespace rlock::lock {
 
-/// Is told what one who waits for a lock comes to know, in the thread that waits. It costs the server nothing: these
-/// are the answers to what is asked anyway.
+/// Is told what a waiter learns from the answers to its requests, in the thread that waits. Nothing is asked for it, so
+/// it costs the server nothing.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -54,7 +54,7 @@ class Protocol {
   /// Wake::push, and from that to Wake::poll, where the server does not know or denies it; `wake` then says so.
   base::Result<Answer> acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, base::Wait wait);
 
-  /// Whether the connection that stands has subscribed. Who says so and has not is taken for dead when its turn comes.
+  /// Whether this connection has subscribed. A waiter that claims so and has not is taken for dead when its turn comes.
   bool is_subscribed() const { return subscribed_on_ != 0 && subscribed_on_ == session().connection(); }
 
   base::Result<Standing> renew(const Request& request, base::Wait wait);

@@ -18,13 +18,13 @@ namespace rlock::lock {
 /// safe; the queue, which stands at one server, gives order.
 ///
 /// A vote is a lease on one server, and counts until the deadline of that lease. The lease on the whole lasts as long
-/// as q votes count. All clients go through the servers in one order. Who did not get enough votes keeps those before
-/// the gap, which is the first server that said "not yours", gives back those behind it, and queues at the gap. A
-/// server that restarted a moment ago may have forgotten a vote, and does not vote until that one has ended.
+/// as q votes count. All clients go through the servers in one order. A client that did not get enough votes keeps
+/// those before the gap, which is the first server that said "not yours", releases those behind it, and queues at the
+/// gap. A server that restarted a moment ago may have forgotten a vote, and does not vote until that one has ended.
 /// tests/model/quorum.pml checks these rules.
 ///
-/// Servers are asked side by side, in one thread. Who answers too late for one step is heard in a later one: its vote
-/// counts, or is given back.
+/// Servers are asked side by side, in one thread. An answer that comes too late for one step is heard in a later one:
+/// the vote counts then, or is released.
 ///
 /// A Member is one server and our vote there. quorum.cpp asks and counts, quorum_acquire.cpp gathers votes,
 /// quorum_hold.cpp keeps and releases them, quorum_view.cpp shows what all servers say.
@@ -105,7 +105,7 @@ class Quorum final : public Backend {
   base::Backoff backoff_ = base::holders_backoff();
 };
 
-/// A number that all clients reckon alike from the name of a lock and that of a server: so different locks have
+/// A number that all clients compute alike from the name of a lock and that of a server, so that different locks have
 /// different first servers.
 std::string rank_of(std::string_view wire_key, std::string_view server);
 

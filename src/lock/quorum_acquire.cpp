@@ -70,7 +70,7 @@ Result<void> Quorum::ask_the_others(Wait wait) {
   };
   const auto decided = [&] {
     for (auto& member : members_) {
-      // What was given back a moment ago can be asked for again when that has ended.
+      // A vote that is being released can be asked for again when that has ended.
       if (!member->is_to_ask || member->call.is_running()) continue;
       member->is_to_ask = false;
       if (!member->is_fresh(BootClock::now())) member->acquire(Queue::no, wait.until());
@@ -144,7 +144,7 @@ Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
   return true;
 }
 
-// Two URLs may lead to one server, which then has two votes. What is no run id at all tells nothing.
+// Two URLs may lead to one server, which then has two votes. A text that is not a run id tells nothing.
 Result<void> Quorum::tell_apart() const {
   const auto now = BootClock::now();
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -212,7 +212,7 @@ void Quorum::wait_at(Member* gap) {
   if (std::exchange(waits_at_, gap) != gap) looked_at_ = BootClock::now();
 }
 
-// Keeps what is before the gap, and gives back the rest.
+// Keeps the votes before the gap, and releases the others.
 Result<Acquired> Quorum::not_acquired() {
   if (const auto* member = who_is_done()) {
     waits_at_ = nullptr;
@@ -263,7 +263,7 @@ Result<Acquired> Quorum::why_not() const {
   return busy;
 }
 
-// Gives back what we do not wait with: all behind the gap, or all where there is none.
+// Releases the votes that we do not wait with: all behind the gap, or all where there is no gap.
 void Quorum::tidy() {
   if (stage_ != Stage::acquiring) return;
   bool is_behind = waits_at_ == nullptr;

@@ -18,8 +18,8 @@ enum class OnRelease { lost, end };
 
 /// Keeps a lease alive from a thread of its own, the only one that talks to the servers while the command runs. It
 /// extends the permit with each renewal and revokes it when the token does not hold the lock any more. No answer does
-/// not mean lost: it tries again until the supervisor acts on the permit. When these report that the lock was
-/// touched, it checks and does not renew: two renewals under one token would wake each other without end.
+/// not mean lost: it tries again until the supervisor acts on the permit. When the servers report that the lock
+/// was touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:
   /// The request of the acquire that got the lease.

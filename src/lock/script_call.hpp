@@ -19,8 +19,8 @@ struct ScriptCall {
   const Names& names;
   const std::string& token;
   std::vector<std::string> arguments;
-  base::Duration grace{};    ///< not zero: one argument says so, and for how long the server is young under it
-  std::size_t grace_at = 0;  ///< namely this, from 0
+  base::Duration grace{};    ///< goes into one argument, with how long the server is young under it; zero: no grace
+  std::size_t grace_at = 0;  ///< the index of that argument, from 0; 0: the script takes no grace
 
   redis::Command by_hash() const;
   redis::Command in_full() const;

@@ -15,9 +15,9 @@ using redis::Reply;
 namespace {
 
 // A server that was away may have forgotten who holds the lock. For so long nobody who has noticed it acquires a lock
-// that is free: holders, who come back sooner (LeaseTerms::retry_pause), reclaim theirs. Who comes anew does not know
-// of it; that takes a grace. Not longer than Session's min_standing, or connections that break again and again would
-// keep a lock free for ever.
+// that is free: holders, who come back sooner (LeaseTerms::retry_pause), reclaim theirs. Clients that come
+// anew do not know of it; only --grace holds them off. Not longer than Session's min_standing, or connections that
+// break again and again would keep a lock free for ever.
 constexpr base::Duration courtesy{300};
 
 // How often a request is sent on to another node of a Cluster: after that, the nodes do not agree.

@@ -33,8 +33,8 @@ constexpr Duration touch_delay_of_rank = 150ms;
 // After a flush, or when the queue was lost, all waiters come back in their order.
 constexpr Duration flush_delay_of_rank = 30ms;
 constexpr Duration return_delay_of_rank = 1ms;
-// One that could enter beside those who hold looks this often whether those ahead of it are still there: if they die,
-// no message comes.
+// A waiter that could hold beside the holders, but for those ahead of it, looks this often whether they are still
+// there: if they die, no message comes.
 constexpr Duration look_ahead_every = 1s;
 // A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
 constexpr int max_hung_up = 2;
@@ -93,8 +93,8 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
     const bool is_to_watch = wake_ != Wake::poll && is_first_ && !tracks_ && !is_called;
     if (is_to_watch) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
-    // This connection broke too: it was not SUBSCRIBE that broke the others. One that still stands has not subscribed,
-    // and who says that it has is taken for dead when its turn comes.
+    // This connection broke too: it was not SUBSCRIBE that broke the others. A connection that still stands has not
+    // subscribed, and a waiter that claims it has is taken for dead when its turn comes.
     const bool broke = !answer && answer.error().code == ErrorCode::unreachable;
     if (broke && std::exchange(hung_up_, 0) > 0) wake_ = best_wake_;
     const bool waits = answer && std::holds_alternative<NotHeld>(*answer);
@@ -189,7 +189,7 @@ Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait w
   return standing;
 }
 
-// We do not hold the lock, others may. Without a fence nothing could tell whether somebody has held it meanwhile.
+// We do not hold the lock; others may. Without a fence nothing could tell whether somebody has held it meanwhile.
 Result<Standing> SingleServer::reclaim(const Request& request, Wait wait, Standing::Holder others) {
   if (renewed_->fence == 0) return Standing{.holder = others};
   reclaims_ = true;
@@ -223,7 +223,7 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
   return released;
 }
 
-// Where each acquire was answered, and this is too, nothing is under way.
+// Nothing of this token is under way if each acquire was answered, and this release is.
 Result<bool> SingleServer::give_back(const Request& request, Wait wait) {
   RLOCK_TRY(protocol_.release(request, Force::no, is_lost_ ? Tombstone::yes : Tombstone::no, wait));
   may_hold_ = false;

@@ -16,7 +16,7 @@ using base::take_word;
 
 namespace {
 
-// Bytes. What another hand has written may be of any length, and the next one who waits would print it each second.
+// Bytes. What another program has written may be of any length, and a waiter would print it each second.
 constexpr std::size_t max_name = 255;
 constexpr std::size_t max_command = 500;
 constexpr char before_label = '\x1f';  // the unit separator of ASCII

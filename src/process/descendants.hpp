@@ -29,7 +29,7 @@ struct Process {
 std::optional<std::string> read_file(const std::string& path);
 
 /// Whether a process was started with `marker`, a random text, anywhere in its environment: RLOCK_TOKENS lists several.
-/// unknown: that is empty, or cannot be read (any more, or right now, in an exec).
+/// unknown: the environment is empty, or cannot be read (any more, or just now, during an exec).
 enum class Marked { yes, no, unknown };
 Marked is_marked(pid_t pid, const std::string& marker);
 

@@ -22,7 +22,7 @@ class Hunt {
   /// The processes known so far. They come first: a search for the others takes longer.
   const std::vector<Process>& known() const { return known_; }
   void add(const Process& process);
-  /// These too, which are not looked for among them.
+  /// The same for several, none of which is known yet.
   void add_all(std::span<const Process> processes) { known_.insert(known_.end(), processes.begin(), processes.end()); }
   void forget_all() { known_.clear(); }
   /// Whether none of the known ones is left.

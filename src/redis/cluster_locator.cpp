@@ -20,7 +20,7 @@ using base::Wait;
 namespace {
 
 Command ask_for_slots() { return {"CLUSTER", "SLOTS"}; }
-// So many nodes can each take their share of the wait and say nothing.
+// The wait is divided among the nodes that are left, but into no more shares than this: a share must not get too short.
 constexpr std::size_t max_silent = 6;
 
 Address address_of(const Address& cluster, const Endpoint& node) {

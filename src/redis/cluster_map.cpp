@@ -7,8 +7,8 @@
 namespace rlock::redis {
 namespace {
 
-// A node that does not know its own host, or that of its clients' side, says nothing, or nil: the host that it was
-// reached at. "?" is a host that it should know and does not.
+// An empty host, or nil, means the host at which the node was reached: it does not know its own address. "?" means that
+// it was told to announce a host name and has none.
 std::optional<Endpoint> endpoint_of(std::string_view host, std::int64_t port, const Endpoint& said_by) {
   if (host == "?" || port < 1 || port > 65535) return std::nullopt;
   return Endpoint{host.empty() ? said_by.host : std::string(host), static_cast<std::uint16_t>(port)};

@@ -29,8 +29,8 @@ class Connection {
   base::Result<void> send(base::Wait wait);
   /// The next reply, pushes included.
   base::Result<Reply> next(base::Wait wait);
-  /// After a send that failed: why the server closed, if it said so before: too many clients, over TLS a certificate
-  /// that it wants.
+  /// After a send that failed: the reason that the server gave before it closed, if it did (too many clients; over TLS,
+  /// that it wants a certificate).
   std::optional<base::Error> last_words();
   /// Reads what has arrived, if anything, without waiting; returns the complete replies in it.
   base::Result<std::vector<Reply>> drain();

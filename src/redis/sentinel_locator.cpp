@@ -88,7 +88,7 @@ Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
   has_moved_ = false;
   // The master has used up the time: no Sentinel was asked.
   if (master_ && wait.is_over()) return fail(ErrorCode::unreachable, "no answer from " + name_ + " in time");
-  // Who names a master that is none, or is not there, may know less than the others.
+  // A Sentinel that names a server which is not a master, or is not there, may know less than the others.
   if (reason == Reason::refused || reason == Reason::demoted) {
     std::ranges::rotate(sentinels_, sentinels_.begin() + 1);
   }

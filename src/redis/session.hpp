@@ -43,7 +43,7 @@ class Session {
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
   base::Result<Reply> next(base::Wait wait);
-  /// The next reply that is no push; pushes before it are kept.
+  /// The next reply that is not a push; pushes before it are kept.
   base::Result<Reply> next_in_band(base::Wait wait);
   /// Sends commands without reading any reply but those of the greeting.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);

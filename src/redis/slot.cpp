@@ -10,7 +10,7 @@ std::string_view hash_tag(std::string_view key) {
   return key.substr(open + 1, close - open - 1);
 }
 
-// CRC-16/XMODEM, bit by bit: a table would have to be in the binary of everybody.
+// CRC-16/XMODEM, bit by bit: a table would make the binary larger for everybody.
 std::uint16_t hash_slot(std::string_view key) {
   std::uint32_t crc = 0;
   for (const char c : hash_tag(key)) {

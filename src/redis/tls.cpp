@@ -132,7 +132,8 @@ class TlsStream final : public Stream {
   TlsStream& operator=(const TlsStream&) = delete;
 
   // Without this farewell the server could not tell our end from a cut connection, and would log an error. If it cannot
-  // be written at once, it is left out. Behind a failure OpenSSL allows none, and within a handshake there is none.
+  // be written at once, it is left out. After a failure OpenSSL does not allow it, and during a handshake there is
+  // none.
   ~TlsStream() override {
     if (is_usable_ && ::SSL_is_init_finished(ssl_.get()) == 1) ::SSL_shutdown(ssl_.get());
     ::ERR_clear_error();

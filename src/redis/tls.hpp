@@ -18,7 +18,7 @@ struct TlsSettings {
 
 /// TLS over a connected, non-blocking socket: 1.2 or later, the chain and `host` (a name or an address) verified, SNI
 /// sent. Nothing is exchanged before handshake(). Fails with configuration where a file cannot be used. OpenSSL is
-/// first touched here, so that who does not ask for TLS pays nothing for it.
+/// first touched here, so that a run without TLS does not pay for it.
 base::Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host, const TlsSettings& settings);
 
 }  // namespace rlock::redis

@@ -24,7 +24,7 @@ void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nan
 
 void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held);
 
-/// How a lock was lost that was held for so long, and what is done about it: a message and its event.
+/// How a lock was lost after it was held for `held`, why, and what is done about it: a message and its event.
 struct Lost {
   Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
        const std::string& then);

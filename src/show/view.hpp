@@ -18,7 +18,7 @@ struct ListedLock {
 /// a pattern unless a lock of just that name is held, waited for or remembered; the first look decides. Writes nothing.
 class View {
  public:
-  /// Of the locks of a list, whether their waiters are wanted, or how many there are and the first.
+  /// Which waiters a look at many locks lists: all of each queue, or only the first; all are counted in any case.
   enum class Queues { whole, first };
 
   /// key: the KEY or pattern; empty: all. prefix: what stands before it on the server.

@@ -8,7 +8,7 @@
 
 namespace rlock::show {
 
-/// Tells people and programs what one who waits knows. Where standard error is a terminal that can redraw a line, one
+/// Tells people and programs what a waiter knows. Where standard error is a terminal that can redraw a line, one
 /// line of it shows that from the first second on, anew each second, and is gone when the wait is over; on another
 /// terminal, or where the line is not ours to draw, it is said once. It asks the server for nothing: a waiter asks
 /// every few seconds anyway. A lock that is acquired at once costs it nothing, not even the look whether there is a
