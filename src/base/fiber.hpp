@@ -54,7 +54,7 @@ class Fiber final : private Poller {
   Readiness readiness_ = Readiness::timed_out;
   // For AddressSanitizer and ThreadSanitizer alone.
   [[maybe_unused]] void* fake_stack_ = nullptr;        ///< while the fiber stands still
-  [[maybe_unused]] void* outer_fake_stack_ = nullptr;  ///< of who drives it, while it runs
+  [[maybe_unused]] void* outer_fake_stack_ = nullptr;  ///< of the thread that drives it, while it runs
   [[maybe_unused]] const void* outer_bottom_ = nullptr;
   [[maybe_unused]] std::size_t outer_size_ = 0;
   [[maybe_unused]] void* tsan_inside_ = nullptr;

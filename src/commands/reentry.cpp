@@ -74,7 +74,7 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   }
   request_.mode = checked.mode;
   Found held{{known->token, checked.fence, {}}, std::nullopt};
-  if (checked.record) request_.who = checked.record->who;  // of whom a reclaimed lock is said to be
+  if (checked.record) request_.who = checked.record->who;  // a reclaimed lock keeps its holder's name
   if (checked.record) held.outer = process::OuterRun::find(checked.record->who.pid);
   // The outer run knows the fence of its lease. The servers may have no record left, and several servers, of which
   // some are missing, records of votes that were won later, with fences of their own.

@@ -17,8 +17,8 @@ Result<Standing> Quorum::renew(const Request& request, Watch watch, Wait wait) {
   begin(request);
   const auto start = BootClock::now();
   if (renewing_since_ == Instant{}) renewing_since_ = start;
-  // Who holds the lock may win other votes, too. Who does not, or does not know it, since another process acquired the
-  // lock, must not acquire it anew.
+  // A client that holds the lock may win other votes, too. One that does not, or that does not know it since another
+  // process acquired the lock, must not acquire it anew.
   const bool holds = votes(start) >= quorum_;
   for (auto& member : members_) {
     if (member->call.is_running()) {

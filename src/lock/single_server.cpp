@@ -89,7 +89,8 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
   auto& session = protocol_.session();
   const bool is_called = std::exchange(is_called_, false);
   if (wake_ == Wake::poll || protocol_.is_subscribed()) {
-    // Who is handed the lock need not watch it any more: the question would cost the hand-over a round trip.
+    // A waiter that was handed the lock need not watch it any more: asking for that would cost the hand-over a round
+    // trip.
     const bool is_to_watch = wake_ != Wake::poll && is_first_ && !tracks_ && !is_called;
     if (is_to_watch) tracks_ = RLOCK_TRY(protocol_.track(wait));
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);

@@ -115,7 +115,7 @@ Result<Context> make_context(const TlsSettings& settings) {
   return context;
 }
 
-// Whom the certificate has to name. OpenSSL looks at no name unless it is told.
+// The certificate has to name this host. OpenSSL checks no name unless it is told to.
 bool expect_peer(SSL* ssl, const std::string& host) {
   if (is_address(host)) return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
   // The subject's common name counts for nothing, as in browsers, Go and Python.

@@ -21,7 +21,8 @@
 --           record  of the holder, '' when it is not known
 --           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
---                                                         run. Nothing was changed: who may hold or queue releases
+--                                                         run. Nothing was changed: a client that may
+--                                                         hold or queue has to release
 --         {-1}                                            the token has a tombstone; it never holds again
 --         {-2, mode}                                      rlocks use the lock in a mode that this one cannot wait for
 --
@@ -133,10 +134,9 @@ else
   end
   ticket = has and (asked == 0 or has <= asked) and has or asked
   local known, seen = record_of(token)
-  -- A record that was written a moment ago is not written again, to keep a look cheap.
   local function far() return wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0 end
-  local known, seen = record_of(token)
   rank = scored and redis.call('ZRANK', queue, token) or -1
+  -- A record that was written a moment ago is not written again, to keep a look cheap.
   if has ~= ticket or not scored or known ~= wake or math.abs(now() + far() - seen) >= FRESH_US then
     local from, are_far = silence_counts_from()
     are_far = are_far and far() >= GAP_US / 2

@@ -15,7 +15,7 @@
 -- and where it can be seen whether libraries wait, do_libraries_wait(): while none does there is no window, and while some do
 -- AFTER is SEEN_MS.
 
-local UNSEEN_MS = 60000        -- AFTER, else: who waits since before any rlock met it has to be found out some time
+local UNSEEN_MS = 60000        -- AFTER, else: a library that waited before any rlock met it has to get a turn some time
 local BESIDE_MS = 3600000      -- for how long a sight is remembered
 
 -- SINCE, AFTER, the time in milliseconds, and for how many more the free lock is left to libraries; no SINCE where they are

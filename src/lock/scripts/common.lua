@@ -102,8 +102,8 @@ local function keep(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
 end
 
--- The same for the lock. A lock without a ttl keeps having none. Writes even if nothing changes: who then waits for
--- replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another client made.
+-- The same for the lock. A lock without a ttl keeps having none. Writes even if nothing changes: a client that then
+-- waits for replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another client made.
 local function extend(ms)
   local left = redis.call('PTTL', lock)
   if left >= 0 then redis.call('PEXPIRE', lock, math.max(left, ms)) end

@@ -39,11 +39,11 @@ local function is_holder(token, holder, several)
   return holder == token or several ~= nil and end_of(token) ~= false
 end
 
--- Whether modes can wait for each other: exclusive and shared can, a number of slots with nothing but itself. Else those
--- who use the lock do not agree what it is.
+-- Whether modes can wait for each other: exclusive and shared can, a number of slots only with the same number. Else the
+-- users of the lock do not agree on what it is.
 local function can_mix(mode, other) return mode == other or not (tonumber(mode) or tonumber(other)) end
 
--- Whether one may enter beside those who hold: `count` of them in the mode `several`, or nobody (nil).
+-- Whether one more may hold, beside `count` holders in the mode `several`, or beside nobody (nil).
 local function may_enter(mode, several, count)
   return not several or mode ~= 'x' and mode == several and (mode == 's' or count < tonumber(mode))
 end

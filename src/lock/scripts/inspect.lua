@@ -9,7 +9,7 @@
 --   now      server microseconds
 --   waiting  how many wait; the list holds the first ones, in the order of the queue
 --   last     the last run, '' when it is not known
---   mode     's' or the number of slots, in which several hold it, whom the list behind it has;
+--   mode     's' or the number of slots, in which several hold it: the list behind it has them;
 --            else 'x', and the list is empty
 
 local max_waiters = tonumber(ARGV[1])

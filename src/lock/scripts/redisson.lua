@@ -5,7 +5,7 @@
 --                holders have the UUID of a client, the number of a thread in place of 1, and count their re-entries.
 --                Any other hash, that of a lock for readers and writers too, and a key of another type belongs to a
 --                foreign library.
--- Channel "redisson_lock__channel:{N}" (":N" where N has a '{'), "0": the lock is free. Who waits with Redisson sleeps
+-- Channel "redisson_lock__channel:{N}" (":N" where N has a '{'), "0": the lock is free. A waiter of Redisson's sleeps
 -- until this message, or until the end of the ttl that it has seen.
 
 local lock = KEYS[1]
@@ -49,7 +49,7 @@ local function tell_libraries()
 end
 
 -- Lets the lock of a holder be held for ms by nobody: returns the token of that. The first write is one that a full
--- server accepts. Redisson numbers threads from 1. Who sleeps is told, since the ttl that it has seen may be longer.
+-- server accepts. Redisson numbers threads from 1. Waiters that sleep are told, since the ttl that they have seen may be longer.
 local function hold_lock(token, ms)
   local own = field_of(token)
   local nobody = string.gsub(own, '1$', '0')
@@ -60,7 +60,7 @@ local function hold_lock(token, ms)
   return nobody
 end
 
--- See beside.lua. Who waits with Redisson is subscribed, and comes as soon as it is told. (In a Cluster, one without sharded
+-- See beside.lua. A waiter of Redisson's is subscribed, and comes as soon as it is told. (In a Cluster, one without sharded
 -- channels is subscribed at the master of the channel's slot, which is ours.) nil: PUBSUB is denied.
 local SEEN_MS, WINDOW_MS = 200, 100
 local function do_libraries_wait()

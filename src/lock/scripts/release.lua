@@ -87,7 +87,7 @@ if not mine then
 end
 if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
--- A waiter that leaves may have kept those behind it from entering beside those who hold.
+-- A waiter that leaves the queue may have kept those behind it from holding beside the holders.
 local succeeded = mine and exit == '0'
 local first, dead, mode
 if mine or not holder or several and rank then first, dead, mode = first_waiter(false, succeeded) end
@@ -97,7 +97,8 @@ if stays then
   tell_watchers(WATCHERS)  -- until when it is held now
   return {1, ''}
 end
--- Who held with others and was forgotten comes back after this one, too, and has to know it (reclaim).
+-- Beside others, a holder that a restarted server has forgotten may come back after this release, and has to know of it
+-- (reclaim).
 local is_awaited = was_held_by_several and type(redis.pcall('HGET', info, '@reclaimed')) == 'string'
 if dead and not first and not several and not is_awaited then
   remove_dead(dead)
