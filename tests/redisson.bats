@@ -168,6 +168,18 @@ leaves_it_free() {
   until_true 10 told_all
 }
 
+@test "who may not ask who sleeps hands the lock over all the same" {
+  local token
+  redis acl setuser "blind-$key" on '>p' '+@all' -pubsub '~*' '&*'
+  export RLOCK_SERVER=unix://blind-$key:p@$sock
+  token=$(rlock acquire "$key")
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  rlock release "$key" "$token"
+  # Sooner than a heartbeat.
+  until_true 3 test -e ran
+}
+
 @test "a lock of Redisson's is busy, whoever asks, and stands" {
   [ -z "$(their_lock)" ]
   [ -z "$(their_lock)" ]

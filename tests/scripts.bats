@@ -369,7 +369,8 @@ ahead() {
   [ "$(redis pttl "rlock:i:{rlock:$key}")" -gt 150000 ]
 }
 
-# claim_left WAKE: how long is left to a waiter of this kind to confirm where nothing can be published, in milliseconds.
+# claim_left WAKE [VALUE]: how long is left to a waiter of this kind to confirm where nothing can be published, in
+# milliseconds. VALUE: of the key then.
 claim_left() {
   redis del "rlock:$key" "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "rlock:t:{rlock:$key}:a"
   acquire a
@@ -377,7 +378,7 @@ claim_left() {
   as=(--user silent --pass p --no-auth-warning)
   release a
   as=()
-  [ "$(holder)" = b ]
+  [ "$(holder)" = "${2:-b}" ]
   left=$(redis pttl "rlock:$key")
 }
 redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
@@ -388,6 +389,10 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   claim_left p
   ((left <= 3000))
   claim_left s
+  ((3000 < left && left <= 9000))
+  # Of one of several, too.
+  local mode=1
+  claim_left s rlock:holders:1
   ((3000 < left && left <= 9000))
 }
 
@@ -1223,6 +1228,69 @@ beside_library() {
   release d
   queued f
   heard e 1
+}
+
+# moving NAME TOKEN ARGV...: the script while a Cluster moves the slot, all of its ARGV given. What is not here may be on the
+# other node.
+moving() {
+  local name=$1 token=$2
+  shift 2
+  setup_names
+  redis eval "$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 1 "$lock" "$@" \
+    "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" split
+}
+moving_acquire() { moving acquire "$1" "$1" 30000 "${2-}" c '7 host ann ' '' "${mode:-x}" "${3-}"; }
+moving_release() { moving release "$1" "$1" 10000 "${2-}" '' '' '' ''; }
+undecided() { is "$("$@")" 'TRYAGAIN *'; }
+
+@test "while a slot moves: who holds with others is not said to have lost the lock, whose holders are elsewhere" {
+  local mode=2
+  setup_names
+  redis set "$lock" rlock:holders:2 px 60000
+  undecided moving renew a a 30000
+  undecided moving check a a
+  undecided moving raise a a 5
+  undecided moving reclaim a a 30000 5 before '7 host ann ' '' 2
+  undecided moving_release a
+  undecided moving_release '' 1
+  undecided moving_acquire a
+  undecided moving_acquire b 0
+  [ "$(redis get "$lock")" = rlock:holders:2 ]
+  [ "$(redis exists "$queue" "$info" "$fence" "$last" "$beside" "$holders")" = 0 ]
+}
+
+@test "while a slot moves: nothing is made whose like may be elsewhere: no lock, no fence, no record" {
+  setup_names
+  undecided moving_acquire a
+  undecided moving_acquire a 0
+  undecided moving reclaim a a 30000 5 before '7 host ann ' '' x
+  [ "$(redis exists "$lock" "$queue" "$info" "$fence" "$last" "$beside" "$holders")" = 0 ]
+  # Handed to it, but its record and its fence are elsewhere: the lease lasts until they have come.
+  redis set "$lock" a px 1000
+  undecided moving_acquire a 0
+  [ "$(redis pttl "$lock")" -gt 10000 ]
+  [ "$(redis exists "$info" "$fence")" = 0 ]
+  # They are here, but not the last run, after which there may be nothing to do.
+  acquire a
+  is "$(moving_acquire a)" 1 '[1-9]*'
+  undecided moving_acquire a '' 60000
+}
+
+@test "while a slot moves: a waiter that leaves is not in the queue any more" {
+  acquire a
+  acquire b 30000 0
+  acquire c 30000 0
+  is "$(moving_release b)" 0
+  [ "$(redis zrange "$queue" 0 -1)" = c ]
+  is "$(acquire b 30000 0)" -1
+}
+
+@test "release with force of Redisson's lock hands it to the first waiter" {
+  setup_names
+  redis hset "$lock" 0f5d8a52-7a34-4c0c-9d7a-3a0b8f5a1c11:47 1
+  queued b
+  is "$(release '' 10000 1)" 1 ''
+  claimed_by b
 }
 
 # Several holders. in_mode MODE COMMAND...: with an acquire or a reclaim in this mode.

@@ -34,7 +34,7 @@
 -- Message: "r" the queue was lost, return to it with your ticket.
 --
 -- While a Cluster moves a slot to another node, it does so key by key, and refuses commands whose keys are not all there
--- yet. Then only the lock is in KEYS; ARGV ends with the other six names and `moving`. The node that the slot leaves is
+-- yet. Then only the lock is in KEYS; ARGV ends with the other seven names and `moving`. The node that the slot leaves is
 -- asked first. It serves this as long as it has the lock, and makes no new keys; the other one serves it afterwards.
 --   "split"  something of the lock may be on the other node. A key that is not here must not be made: it may come from
 --            there, and would stop the move. On the old node, a call with a key that is not here fails.
