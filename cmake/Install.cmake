@@ -21,11 +21,17 @@ install(FILES completions/rlock.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-c
 install(FILES completions/_rlock DESTINATION ${RLOCK_ZSH_DIR} COMPONENT data)
 install(FILES completions/rlock.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT data)
 
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
+# All that the README links to, where its links lead.
+install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
+install(FILES tests/PROOFS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests COMPONENT data)
+install(FILES tests/bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/bench COMPONENT data)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data)
 # The configuration among them is an example too: /etc/rlock.conf is the administrator's.
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data
         PATTERN *.sh PERMISSIONS ${executable})
+# Where distributions have them, and by a link where the documents say.
+file(CREATE_LINK ../examples ${CMAKE_BINARY_DIR}/generated/examples SYMBOLIC)
+install(FILES ${CMAKE_BINARY_DIR}/generated/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/packaging COMPONENT data)
 
 file(CONFIGURE OUTPUT uninstall.cmake @ONLY CONTENT [=[
 # Removes what the last `cmake --install` of this build installed, and the directories that are rlock's own.

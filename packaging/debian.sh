@@ -72,6 +72,7 @@ libc=musl
 ! grep -q GLIBC_TUNABLES "$binary" || libc=glibc
 cat packaging/debian/copyright "packaging/debian/copyright.$libc" >"$documents/copyright"
 rm "$documents/LICENSE"
+sed -i 's|](LICENSE)|](copyright)|' "$documents/README.md"
 
 # "## VERSION (date)", then paragraphs that begin with "- "; in lines of 78 columns at most.
 awk -v maintainer="$maintainer" -v date="$(date -R -d "@$epoch")" '

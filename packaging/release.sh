@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes what people download: a tar file for each processor, with one static rlock for every Linux, its man pages, completions,
-# licenses and an example of a configuration file; a Debian package of the same rlock; and SHA256SUMS.
+# licenses, documents and examples; a Debian package of the same rlock; and SHA256SUMS.
 #
 #   packaging/release.sh [--out DIR] [--cache DIR] [--binary-only] [ARCH...]
 #
@@ -197,7 +197,9 @@ pack() {
     install -D -m 755 -T "$work/$arch/rlock/rlock" "$out/$name/rlock"
     [[ -z $binary_only ]] || return 0
     cd "$root"
-    install -D -m 644 -t "$out/$name" LICENSE README.md CHANGELOG.md packaging/examples/rlock.conf
+    quietly cmake --install "$work/$arch/rlock" --component data --prefix "$work/$arch/data"
+    cp -a "$work/$arch/data/share/doc/rlock/." "$out/$name/"
+    install -D -m 644 -t "$out/$name" packaging/examples/rlock.conf
     install -D -m 644 -t "$out/$name/man" man/*
     install -D -m 644 -t "$out/$name/completions" completions/*
     cp -r "$prefix/licenses" "$out/$name/"

@@ -32,7 +32,8 @@ data() {
     echo "644 $1/share/bash-completion/completions/rlock"
     echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
     echo "644 $1/share/zsh/site-functions/_rlock"
-    printf '644 %s\n' "$1"/share/doc/rlock/{CHANGELOG.md,LICENSE,README.md}
+    printf '644 %s\n' "$1"/share/doc/rlock/{{ARCHITECTURE,CHANGELOG,CONTRIBUTING,README}.md,LICENSE,tests/{PROOFS,bench/RESULTS}.md}
+    echo "777 $1/share/doc/rlock/packaging/examples"
     for file in "$root"/man/*; do
       echo "644 $1/share/man/man${file##*.}/${file##*/}"
     done
@@ -47,10 +48,28 @@ data() {
   } | LC_ALL=C sort -k 2
 }
 
+# links_lead_somewhere DIRECTORY: those of the documents below it, to other files.
+links_lead_somewhere() {
+  local document link count=0
+  while read -r document; do
+    for link in $(grep -oE '\]\([^)#]+' "$document"); do
+      link=${link#']('}
+      [[ $link != http* ]] || continue
+      ((++count))
+      [ -e "${document%/*}/$link" ] || {
+        echo "$document: $link leads nowhere"
+        return 1
+      }
+    done
+  done < <(find "$1" -name '*.md')
+  ((count > 30))
+}
+
 @test "cmake --install installs the program, the manual, completions, documents and examples, wherever it is told to" {
   DESTDIR=$PWD/staged cmake --install "$BATS_FILE_TMPDIR/build"
   diff <(data usr/local; echo '755 usr/local/bin/rlock') <(listed staged | sed '/bin.rlock$/d'; listed staged | grep 'bin/rlock$')
   staged/usr/local/bin/rlock --version
+  links_lead_somewhere staged
   [ ! -e staged/etc ]
   cmake --install "$BATS_FILE_TMPDIR/build" --prefix "$PWD/a prefix"
   diff <(data .) <(listed 'a prefix' | sed '/bin.rlock$/d; s| | ./|')
@@ -82,7 +101,7 @@ data() {
   dpkg-deb --contents "$deb" | grep -v '/$' | awk '{ print $1, $2, substr($6, 3) }' >contents
   {
     data usr | sed 's|zsh/site-functions|zsh/vendor-completions|; /LICENSE$/d; s|CHANGELOG.md|changelog.gz|
-      s|/man/.*|&.gz|; s/^644/-rw-r--r--/; s/^755/-rwxr-xr-x/; s| | root/root |'
+      s|/man/.*|&.gz|; s/^644/-rw-r--r--/; s/^755/-rwxr-xr-x/; s/^777/lrwxrwxrwx/; s| | root/root |'
     echo '-rw-r----- root/root etc/rlock.conf'
     echo '-rwxr-xr-x root/root usr/bin/rlock'
     printf -- '-rw-r--r-- root/root usr/share/%s\n' doc/rlock/copyright lintian/overrides/rlock
@@ -91,6 +110,7 @@ data() {
   run ! grep -v '^drwxr-xr-x root/root' <(dpkg-deb --contents "$deb" | grep '/$')
   dpkg-deb --extract "$deb" unpacked
   unpacked/usr/bin/rlock --version
+  links_lead_somewhere unpacked
   (cd unpacked && md5sum --check --quiet <(dpkg-deb --info "$deb" md5sums))
   cmp unpacked/etc/rlock.conf "$root/packaging/examples/rlock.conf"
   zcat unpacked/usr/share/doc/rlock/changelog.gz | grep -q "^rlock ($(cat "$root/VERSION")) "
