@@ -93,7 +93,7 @@ pasted() { "$1" -c "$suggested"; }
 
 @test "the release that is suggested for a lock without an end can be pasted, whatever the key is called" {
   not_under_acl 'other prefixes are denied'
-  local name shell
+  local name shell prefix
   for name in plain 'with a space' "it's" '-n' '--' '$(touch ran) `touch ran` !!' 'a*?[b]~' '\back' 'ключ' $'\xff1\xc2\x85' '=ls'; do
     for shell in bash zsh ksh; do
       command -v $shell >/dev/null || continue
@@ -102,10 +102,12 @@ pasted() { "$1" -c "$suggested"; }
       pasted $shell
       is_free "$name"
       # The same after a try to acquire it, with a prefix of its own.
-      redis set "my $name" theirs
-      suggests 75 rlock run --prefix 'my ' -n -- "$name" true
-      pasted $shell
-      [ "$(redis exists "my $name")" = 0 ]
+      for prefix in 'my ' '' -p; do
+        redis set "$prefix$name" theirs
+        RLOCK_PREFIX=$prefix suggests 75 rlock run -n -- "$name" true
+        pasted $shell
+        [ "$(redis exists "$prefix$name")" = 0 ]
+      done
     done
   done
   [ ! -e ran ]
@@ -117,20 +119,20 @@ pasted() { "$1" -c "$suggested"; }
   (
     unset RLOCK_SERVER
     suggests 0 rlock status --server "$url" "$key"
-    [ "$suggested" = "rlock release --force --server=$url $key" ]
+    [ "$suggested" = "rlock release --force --server $url $key" ]
     pasted bash
     is_free
     redis set "rlock:$key" theirs
     printf 'server = %s\n' "$url" >'the conf'
     suggests 75 rlock acquire -n --config 'the conf' "$key"
-    [ "$suggested" = "rlock release --force --config='the conf' $key" ]
+    [ "$suggested" = "rlock release --force --config 'the conf' $key" ]
     pasted bash
     is_free
   )
   redis set "rlock:$key" theirs
   redis acl setuser ann on '>hunter2' '~*' '&*' +@all
   suggests 0 rlock status --server "unix://ann:hunter2@$sock" "$key"
-  [ "$suggested" = "rlock release --force --server='unix://***@$sock' $key" ]
+  [ "$suggested" = "rlock release --force --server 'unix://***@$sock' $key" ]
 }
 
 @test "for a name that no KEY can have no command is suggested" {

@@ -158,12 +158,12 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 @test "how to end a lock without an end is told with the prefix and the form that it has" {
   not_under_acl 'other prefixes are denied'
   redis set "$key" theirs
-  expect_error 75 "rlock release --force --prefix='' $key" rlock acquire -n --prefix '' "$key"
+  expect_error 75 "rlock release --force --prefix '' $key" rlock acquire -n --prefix '' "$key"
   run --separate-stderr -0 rlock status --prefix '' "$key"
-  [[ $stderr == *"rlock release --force --prefix='' $key" ]]
+  [[ $stderr == *"rlock release --force --prefix '' $key" ]]
   redis del "$key"
   redis hset "$key" 2bd4a3de-e5b4-4f4c-8c3f-7b6ba2a9a9a1:54 1
-  expect_error 75 "rlock release --force --prefix='' --compat=redisson $key" \
+  expect_error 75 "rlock release --force --prefix '' --compat redisson $key" \
     rlock acquire -n --prefix '' --compat redisson "$key"
   expect_error 75 'another program than rlock, without an end; it is a lock of Redisson: use --compat redisson' \
     rlock acquire -n --prefix '' "$key"

@@ -129,7 +129,7 @@ std::string how_to_end(const std::string& key, const Options& options) {
     return until + "; no KEY can have its name, so rlock cannot";
   std::string command = "rlock release --force";
   const auto add = [&](std::string_view name, const std::string& value) {
-    command.append(" ").append(name).append("=").append(base::shell_word(value));
+    command.append(" ").append(name).append(value.starts_with('-') ? "=" : " ").append(base::shell_word(value));
   };
   // Where somebody pastes it the environment and the files say the same as here.
   if (options.config_file_source == "--config") add("--config", options.config_file);
