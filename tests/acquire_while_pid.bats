@@ -6,10 +6,9 @@ setup_file() { start_server; }
 teardown_file() { stop_servers; }
 # Keepers are found by the name of their lock, among all processes of the machine.
 setup() {
+  begin_test
   key="while-pid-$BASHPID"
   export RLOCK_SERVER=$url
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
 }
 
 # script BODY [OPTION...]: starts ./script, which acquires $key for itself with these options and then does BODY. Its pid in

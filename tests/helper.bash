@@ -17,8 +17,13 @@ export LC_ALL=C.UTF-8
 export RLOCK PATH HOME="${BATS_FILE_TMPDIR:-/nonexistent}" XDG_CONFIG_HOME="${BATS_FILE_TMPDIR:-/nonexistent}/config"
 
 setup() {
-  key="key-$BATS_TEST_NUMBER"
+  begin_test
   [ -z "${url:-}" ] || export RLOCK_SERVER=$url
+}
+
+# begin_test: what a file with a setup of its own calls first.
+begin_test() {
+  key="key-$BATS_TEST_NUMBER"
   cd "$BATS_TEST_TMPDIR" || return 1
   # bats counts the time in a job of its own. Killed, that would leave its sleep behind, and bats waits for it.
   jobs_before=$(jobs -p)

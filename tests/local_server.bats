@@ -4,9 +4,7 @@ load helper
 
 setup() {
   needs_mounts
-  key="key-$BATS_TEST_NUMBER"
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
+  begin_test
   # shellcheck disable=SC2016 # for the inner shell
   unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /run && mkdir -m 1777 /run/lock && touch "$1" && exec sleep 600' \
     sh "$PWD/mounted" 3>&- &

@@ -49,15 +49,19 @@ foreign_waits() {
   expect 0 rlock run -w 10s "$key" -- true
 }
 
-@test "a key without an end holds until it is deleted" {
-  redis set "$key" theirs
-  expect 75 rlock acquire -w 200ms "$key"
+waits_until_deleted() {
   background rlock run "$key" -- touch ran
   until_true 10 foreign_waits
   [ ! -e ran ]
   redis del "$key"
   until_true 3 test -e ran
   finish
+}
+
+@test "a key without an end holds until it is deleted" {
+  redis set "$key" theirs
+  expect 75 rlock acquire -w 200ms "$key"
+  waits_until_deleted
 }
 
 @test "no other library can set the key of a lock" {
@@ -90,12 +94,7 @@ foreign_waits() {
 
 @test "a key of another type makes way by being deleted" {
   redis hset "$key" field value
-  background rlock run "$key" -- touch ran
-  until_true 10 foreign_waits
-  [ ! -e ran ]
-  redis del "$key"
-  until_true 3 test -e ran
-  finish
+  waits_until_deleted
 }
 
 @test "redis-py's Lock and rlock exclude each other" {

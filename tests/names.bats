@@ -4,9 +4,7 @@ load helper
 
 setup() {
   needs_mounts
-  key="key-$BATS_TEST_NUMBER"
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
+  begin_test
   echo '127.0.0.1 localhost' >hosts
   echo 'nameserver 127.0.0.53' >resolv.conf
   echo 'hosts: files dns' >nsswitch.conf

@@ -16,10 +16,8 @@ setup_file() {
 }
 teardown_file() { stop_servers; }
 setup() {
-  key="key-$BATS_TEST_NUMBER"
+  begin_test
   export RLOCK_SERVER=$servers RLOCK_GRACE=1s RLOCK_TTL=3s
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
 }
 # What a test has killed or stopped is as before when the next begins.
 teardown() {

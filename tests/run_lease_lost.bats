@@ -22,6 +22,14 @@ idle='touch up; for _ in $(seq 1000); do sleep 0.02 & wait $!; done'
 
 lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
 
+# delete_lock: its run ends for that, and ./job with it.
+delete_lock() {
+  redis del "rlock:$key"
+  until_true 10 is_gone "$rlock"
+  ended 79 "$rlock"
+  job_is_dead
+}
+
 @test "a stopped server: the command and its daemon are dead before it can give the lock to a waiter" {
   start_job -t 2s
   export -f job_is_dead is_gone state_of
@@ -41,10 +49,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
 @test "a lock deleted by somebody: the command is ended at once" {
   # The next renewal would be in 20 s.
   start_job -t 60s
-  redis del "rlock:$key"
-  until_true 10 is_gone "$rlock"
-  ended 79 "$rlock"
-  job_is_dead
+  delete_lock
   [[ $(cat error) =~ ^"rlock: lost $key after "[0-9ms\ ]+": the server says that this rlock no longer holds it; stopping the command"$ ]]
   is_free
 }
@@ -78,10 +83,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   start_server mute --user default on nopass '~*' '&*' +@all '-client|tracking'
   export RLOCK_SERVER=$url
   start_job -t 3s
-  redis del "rlock:$key"
-  until_true 10 is_gone "$rlock"
-  ended 79 "$rlock"
-  job_is_dead
+  delete_lock
 }
 
 @test "a server that dies for good: the command is dead by the end of the lease" {
@@ -214,10 +216,7 @@ lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
   rlock run "$key" -- rlock run "$key" -- ./job 3>&- &
   rlock=$!
   until_true 10 job_runs
-  redis del "rlock:$key"
-  until_true 10 is_gone "$rlock"
-  ended 79 "$rlock"
-  job_is_dead
+  delete_lock
 }
 
 @test "--on-lost warn lets the command go on to its end, and gives 79" {
@@ -307,10 +306,7 @@ poor() (
   rlock run -t 4s -k 300ms "$key" -- sh -c 'trap "" TERM; exec ./job' 2>full 3>&- 9>&- &
   rlock=$!
   until_true 10 job_runs
-  redis del "rlock:$key"
-  until_true 10 is_gone "$rlock"
-  ended 79 "$rlock"
-  job_is_dead
+  delete_lock
 }
 
 @test "a command killed for a lost lock leaves the terminal as it was before" {

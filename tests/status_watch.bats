@@ -16,6 +16,12 @@ setup_file() {
 	    return termios.tcgetattr(child.child_fd)[:4]
 
 
+	def own_server():
+	    """The pid of the test's own server."""
+	    with open(os.path.join(os.environ["BATS_FILE_TMPDIR"], os.environ["own"] + ".pid")) as file:
+	        return int(file.read())
+
+
 	class Watch:
 	    def __init__(self, *words, rows=24, columns=100):
 	        self.child = pexpect.spawn("sh", ["-c", 'read go; exec "$@"', "sh", rlock, "status", "--watch", *words],
@@ -40,7 +46,7 @@ setup_file() {
 }
 teardown_file() { stop_servers; }
 
-watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
+watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
 
 @test "it shows who comes and goes, and q leaves the terminal as it was" {
   redis flushall
@@ -153,13 +159,12 @@ watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
   not_under_acl 'a server without users takes its place'
   own_server
   rlock acquire -t 10m "$key" >/dev/null
-  key=$key own=own-$BATS_TEST_NUMBER watching <<-'END'
+  key=$key watching <<-'END'
 	from watching import *
-	folder, name = os.environ["BATS_FILE_TMPDIR"], os.environ["own"]
-	socket = os.path.join(folder, name + ".sock")
+	socket = os.path.join(os.environ["BATS_FILE_TMPDIR"], os.environ["own"] + ".sock")
 	watch = Watch()
 	watch.expect(os.environ["key"] + "  held")
-	os.kill(int(open(os.path.join(folder, name + ".pid")).read()), signal.SIGKILL)
+	os.kill(own_server(), signal.SIGKILL)
 	seen = watch.expect("no answer for [0-9]+s, trying again: [^\r]*" + re.escape(socket))
 	watch.expect(os.environ["key"] + "  held")
 	server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
@@ -180,9 +185,9 @@ watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
 
 @test "TERM ends it while the server does not answer, and while the terminal takes nothing" {
   own_server
-  own=own-$BATS_TEST_NUMBER watching <<-'END'
+  watching <<-'END'
 	from watching import *
-	server = int(open(os.path.join(os.environ["BATS_FILE_TMPDIR"], os.environ["own"] + ".pid")).read())
+	server = own_server()
 	watch = Watch("one")
 	watch.expect("state  free")
 	os.kill(server, signal.SIGSTOP)
@@ -239,9 +244,9 @@ watching() { PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
 
 @test "a server that stood still for a while is asked as often as before" {
   own_server
-  own=own-$BATS_TEST_NUMBER watching <<-'END'
+  watching <<-'END'
 	from watching import *
-	server = int(open(os.path.join(os.environ["BATS_FILE_TMPDIR"], os.environ["own"] + ".pid")).read())
+	server = own_server()
 	watch = Watch()
 	watch.expect("0 locks")
 	os.kill(server, signal.SIGSTOP)

@@ -18,9 +18,7 @@ teardown_file() { stop_servers; }
 export canary=s3cret-canary
 
 setup() {
-  key="key-$BATS_TEST_NUMBER"
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
+  begin_test
   export REDISCLI_AUTH=$canary
 }
 

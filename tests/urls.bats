@@ -10,10 +10,8 @@ setup_file() {
 teardown_file() { stop_servers; }
 
 setup() {
-  key="key-$BATS_TEST_NUMBER"
+  begin_test
   here=127.0.0.1:$port
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
   met=$(connections)
 }
 

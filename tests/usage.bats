@@ -5,10 +5,8 @@ setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
 setup() {
-  key="key-$BATS_TEST_NUMBER"
+  begin_test
   export RLOCK_SERVER=$url
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
   met=$(connections)
 }
 

@@ -5,11 +5,10 @@ load helper
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 setup() {
+  begin_test
   a=a-$BATS_TEST_NUMBER b=b-$BATS_TEST_NUMBER c=c-$BATS_TEST_NUMBER
   key=$a
   export RLOCK_SERVER=$url a b c
-  cd "$BATS_TEST_TMPDIR" || return 1
-  jobs_before=$(jobs -p)
 }
 
 are_free() {
