@@ -57,7 +57,7 @@ only() {
 @test "each promise that the code names stands in tests/PROOFS.md, and each test that stands there is there" {
   local proofs=$BATS_TEST_DIRNAME/PROOFS.md promise file
   for promise in $(grep -rhoE '\bR[0-9]+\b of tests/PROOFS.md' "$src" | cut -d' ' -f1 | sort -u); do
-    grep -qE "^\| ([^|]*[ ,])?$promise[ ,]" "$proofs"
+    grep -qE "^\| ([^|]*[ ,])?${promise}[ ,]" "$proofs"
   done
   # In the last column of the table.
   for file in $(sed -n 's/^| .* | //p' "$proofs" | grep -oE '`[a-z_/]+(\.[a-z]+)`' | tr -d '`' | sort -u); do

@@ -15,9 +15,9 @@ namespace rlock::redis {
 
 using Command = std::vector<std::string>;
 
-/// RESP over a stream. hiredis reads the replies; the waiting is done here, because hiredis' own timeout starts anew with
-/// every byte and every EINTR, while a Wait ends when it says (R4 of tests/PROOFS.md). Any failure leaves the connection
-/// unusable: drop it.
+/// RESP over a stream. hiredis reads the replies; the waiting is done here, because hiredis' own timeout starts anew
+/// with every byte and every EINTR, while a Wait ends when it says (R4 of tests/PROOFS.md). Any failure leaves the
+/// connection unusable: drop it.
 class Connection {
  public:
   /// Does the handshake of the stream. `name` stands for the server in messages.
