@@ -93,6 +93,17 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
   grep -q '^total_connections_received:2' statistics
 }
 
+@test "the answer of a server on this machine is looked for before rlock sleeps; a renewal sleeps" {
+  strace -f -qq -o calls -e signal=none -e trace=sched_yield,sendto,execve rlock run -t 1s "$key" -- sleep 1
+  local rlock
+  rlock=$(head -n 1 calls | cut -d' ' -f1)
+  grep -v "^$rlock " calls >others || true
+  cat others
+  grep -q "^$rlock .*sched_yield" calls
+  grep -q sendto others
+  run ! grep sched_yield others
+}
+
 # own_descriptors N PID: so many besides those that it got from its caller.
 own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inode):')" = "$1" ]; }
 

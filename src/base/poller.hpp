@@ -20,6 +20,9 @@ class Poller {
   /// Waits until one of fds is ready (revents are set), `until`, or an interruption. An interruption
   /// lasts: every later wait reports it at once.
   virtual Readiness wait(std::span<pollfd> fds, Instant until) = 0;
+  /// Whether somebody waits for what this thread does, and the thread for nothing else: it may then look for an answer
+  /// again and again for a moment (below a millisecond), in which nothing interrupts it, before it sleeps.
+  virtual bool may_spin() const { return false; }
 };
 
 /// Waits that nothing breaks off.
@@ -33,6 +36,7 @@ class GracePoller final : public Poller {
  public:
   explicit GracePoller(Poller& inner) : inner_(inner) {}
   Readiness wait(std::span<pollfd> fds, Instant until) override;
+  bool may_spin() const override { return inner_.may_spin(); }
 
  private:
   Poller& inner_;

@@ -32,6 +32,7 @@ class Signals final : public base::Poller {
 
   /// Interrupted by any signal that asks rlock to end (first_ending); it then stays interrupted.
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
+  bool may_spin() const override { return true; }
 
   /// Whether it is one of those.
   static bool asks_to_end(int number);

@@ -15,13 +15,16 @@ namespace rlock::redis {
 
 using Command = std::vector<std::string>;
 
+/// Where a server runs, as far as its address tells.
+enum class Place { this_machine, elsewhere };
+
 /// RESP over a stream. hiredis reads the replies; the waiting is done here, because hiredis' own timeout starts anew
 /// with every byte and every EINTR, while a Wait ends when it says (R4 of tests/PROOFS.md). Any failure leaves the
 /// connection unusable: drop it.
 class Connection {
  public:
   /// Does the handshake of the stream. `name` stands for the server in messages.
-  static base::Result<Connection> open(std::unique_ptr<Stream> stream, std::string name, base::Wait wait);
+  static base::Result<Connection> open(std::unique_ptr<Stream> stream, std::string name, Place place, base::Wait wait);
 
   /// Puts a command behind those not yet sent.
   void append(const Command& command);
@@ -41,15 +44,17 @@ class Connection {
   struct Free {
     void operator()(redisReader* reader) const;
   };
-  Connection(std::unique_ptr<Stream> stream, std::string name);
+  Connection(std::unique_ptr<Stream> stream, std::string name, Place place);
   base::Result<std::optional<Reply>> parse();
   base::Result<void> wait_for(short events, base::Wait wait) const;
+  base::Result<Transfer> spin(base::Wait wait);
   base::Result<Transfer> receive();
   base::Error lost(const base::Error& error) const;
 
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string name_;
+  Place place_;
   std::string unsent_;
   bool has_answered_ = false;
   std::size_t unparsed_ = 0;  ///< bytes received since the last complete reply

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace rlock::redis {
@@ -47,6 +48,8 @@ class NewsPoller final : public base::Poller {
     return base::Readiness::interrupted;
   }
 
+  bool may_spin() const override { return inner_.may_spin(); }
+
  private:
   base::Poller& inner_;
   Locator& locator_;
@@ -58,6 +61,13 @@ std::string peer_of(int socket) {
   socklen_t length = sizeof address;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
   return {reinterpret_cast<const char*>(&address), std::min<std::size_t>(length, sizeof address)};
+}
+
+// By the raw address of its peer.
+Place place_of(const std::string& peer) {
+  sockaddr_storage address{};
+  std::memcpy(&address, peer.data(), std::min(peer.size(), sizeof address));
+  return is_of_this_machine(address) ? Place::this_machine : Place::elsewhere;
 }
 
 // The HOST:PORT of "CODE SLOT HOST:PORT".
@@ -97,7 +107,7 @@ Result<void> Session::connect(Wait wait) {
   RLOCK_TRY(locator_->connected(socket.get()));
   peer_ = peer_of(socket.get());
   auto stream = RLOCK_TRY(stream_to(target, std::move(socket)));
-  connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), wait));
+  connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), place_of(peer_), wait));
   reason_ = Reason::broken;
   is_greeted_ = false;
   ++connections_;

@@ -71,6 +71,19 @@ SocketAddress unix_address(const std::string& path) {
   return result;
 }
 
+bool is_of_this_machine(const sockaddr_storage& address) {
+  switch (address.ss_family) {
+    case AF_UNIX:
+      return true;
+    case AF_INET:
+      return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+      return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+    default:
+      return false;
+  }
+}
+
 void SocketAddress::set_port(std::uint16_t port) {
   // At the same place in both.
   reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);

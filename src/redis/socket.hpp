@@ -27,6 +27,9 @@ SocketAddress unix_address(const std::string& path);
 /// An IPv4 or IPv6 address in its written form, the latter with %INTERFACE where it has one. nullopt for anything else.
 std::optional<SocketAddress> numeric_address(const std::string& text, std::uint16_t port);
 
+/// A Unix socket, or an address of the loopback device.
+bool is_of_this_machine(const sockaddr_storage& address);
+
 /// A connected, non-blocking socket to the first of the addresses that takes one; each is tried for its share of the
 /// time left. Fails with unreachable or interrupted; `name` stands for the server in messages.
 base::Result<base::Fd> connect(std::span<const SocketAddress> addresses, const std::string& name, base::Wait wait);

@@ -24,6 +24,7 @@ class Waiting final : public base::Poller, public lock::Observer {
   ~Waiting() override;
 
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
+  bool may_spin() const override { return inner_.may_spin(); }
 
   void busy(const lock::Request& request, const std::string& server, const lock::Busy& busy) override;
   void unserved(const lock::Request& request, const std::string& server, const base::Error& error,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "redis/socket.hpp"
 #include "redis/url.hpp"
 
 namespace rlock::redis {
@@ -29,6 +30,16 @@ TEST(Address, ReadsTcpUrls) {
   EXPECT_EQ(bare->user, "");
   EXPECT_EQ(bare->password, "a@b:c");
   EXPECT_EQ(bare->endpoints.front().host, "host");
+}
+
+TEST(SocketAddress, KnowsWhatIsOnThisMachine) {
+  const auto is_here = [](const char* text) { return is_of_this_machine(numeric_address(text, 6379)->storage); };
+  EXPECT_TRUE(is_of_this_machine(unix_address("/run/redis.sock").storage));
+  for (const char* here : {"127.0.0.1", "127.9.8.7", "::1"}) EXPECT_TRUE(is_here(here)) << here;
+  for (const char* elsewhere : {"128.0.0.1", "10.0.0.127", "::2", "fe80::1", "::"}) {
+    EXPECT_FALSE(is_here(elsewhere)) << elsewhere;
+  }
+  EXPECT_FALSE(is_of_this_machine({}));
 }
 
 TEST(Address, TakesALonePartForThePassword) {
