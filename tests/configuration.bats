@@ -311,6 +311,22 @@ bad() {
   [[ $stderr == *"conf line 1: wait: 'soon' is not a duration"* ]]
 }
 
+@test "the chmod that is suggested can be pasted, whatever the file is called" {
+  local name
+  unset RLOCK_CONFIG
+  for name in 'my conf' "it's" '-conf' '$(touch ran)' $'line\nbreak'; do
+    printf 'server = unix://:secret@/nothing\n' >"./$name"
+    chmod 666 "./$name"
+    for _ in written read; do
+      run --separate-stderr rlock acquire -n --config="$name" "$key"
+      [[ ${stderr_lines[0]} == *'; chmod '* ]]
+      bash -c "chmod ${stderr_lines[0]##*; chmod }"
+    done
+    [ "$(stat -c %a "./$name")" = 640 ]
+  done
+  [ ! -e ran ]
+}
+
 @test "a password that everybody can read is told to whoever can mend that, and not with -q" {
   conf "server = unix://:secret@$BATS_TEST_TMPDIR/nothing"
   unset RLOCK_SERVER
