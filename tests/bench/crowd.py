@@ -271,11 +271,11 @@ def holder(key: str) -> Callable[[Crowd, Actor], Iterator]:
 
 def waiter(key: str) -> Callable[[Crowd, Actor], Iterator]:
     """Waits for a lock as rlock does, holds it for crowd.command seconds, releases it, and queues again behind all. Logs each
-    turn: (fence, when the confirmation came, when it sent the release).
+    turn: (key, fence, when the confirmation came, when it sent the release).
     """
 
     def act(crowd: Crowd, actor: Actor):
-        channel = "rlock:w:{rlock:%s}" % key
+        channel, lock = "rlock:w:{rlock:%s}" % key, f"rlock:{key}".encode()
         subscribe, unsubscribe = (("SSUBSCRIBE", "SUNSUBSCRIBE") if crowd.in_cluster else ("SUBSCRIBE", "UNSUBSCRIBE"))
         yield request("HELLO", "3"), NEVER
         while True:
@@ -297,7 +297,8 @@ def waiter(key: str) -> Callable[[Crowd, Actor], Iterator]:
                         granted = granted or message == b"g"
                         if message.startswith(b"h "):
                             is_first, look = True, min(look, time.monotonic() + int(message[2:]) / 1000)
-                        if push[0] == b"invalidate" and is_first:
+                        touched = push[0] == b"invalidate" and (push[1] is None or lock in push[1])
+                        if touched and is_first:
                             look = min(look, time.monotonic() + 0.2 + 0.15 * max(rank, 0))
                     actor.pushed.clear()
                 if not granted and is_first and not actor.tracks:
@@ -307,7 +308,7 @@ def waiter(key: str) -> Callable[[Crowd, Actor], Iterator]:
             confirmed = time.monotonic()
             while time.monotonic() < confirmed + crowd.command:
                 yield b"", confirmed + crowd.command
-            crowd.log.append((reply[1], confirmed, time.monotonic()))
+            crowd.log.append((key, reply[1], confirmed, time.monotonic()))
             actor.tracks = False
             yield crowd.release(key, token), NEVER
             actor.subscribe(unsubscribe, f"{channel}:{token}")

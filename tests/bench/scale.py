@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """How far one server goes, and a Cluster: up to 100,000 simulated waiters, holders and jobs (crowd.py).
 
-    scale.py [--least 1000] [--most 100000] [--cluster] [--only waiters,holders,jobs,connects] [--seconds 30]
-             [--processes 3]
+    scale.py [--least 1000] [--most 100000] [--cluster] [--only waiters,spread,cron,holders,jobs,connects]
+             [--seconds 30] [--processes 3]
 
 RLOCK names the binary beside whose scripts it finds; the server is its own, on loopback, over TCP. Steps by tens from --least
 to --most, in so many processes. Prints a Markdown table: how many, what they did a second, the share of a core that the
-busiest server used, its memory for each, and in how long it answered. A step that the server or this machine cannot do ends
-its section with the reason. Where there may not be so many open files, several of the crowd share a connection. With
---cluster three masters share the keys; all waiters of one key are at one of them.
+busiest server used, its memory for each (and what that was at most, while they came), and in how long it answered. A step that
+the server or this machine cannot do ends its section with the reason. Where there may not be so many open files, several of the
+crowd share a connection. With --cluster three masters share the keys; all waiters of one key are at one of them.
 """
 
 import argparse
 import math
 import multiprocessing
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -24,6 +25,7 @@ import time
 from collections.abc import Iterator
 
 import crowd
+import minute
 from crowd import Broken, Crowd
 from server import Failed, free_port, spawn, stop, until
 
@@ -37,7 +39,7 @@ Row = tuple[str, ...]
 class Servers:
     """One server, or the masters of a Cluster."""
 
-    def __init__(self, directory: str, count: int, most: int):
+    def __init__(self, directory: str, count: int, limits: list[str]):
         self.ports = [free_port() for _ in range(count)]
         self.processes = []
         try:
@@ -45,8 +47,7 @@ class Servers:
                 os.mkdir(f"{directory}/{port}")
                 words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
                          "--protected-mode", "no",
-                         "--dir", f"{directory}/{port}", "--maxclients", str(most + 1000), "--tcp-backlog", "4096",
-                         "--loglevel", "warning"]
+                         "--dir", f"{directory}/{port}", "--loglevel", "warning", *limits]
                 self.processes.append(spawn(words + (["--cluster-enabled", "yes"] if count > 1 else [])))
             until(lambda: all(self.answers(port) for port in self.ports), "start of the servers", 10)
             self.redis = [Redis(("127.0.0.1", port)) for port in self.ports]
@@ -85,8 +86,11 @@ class Servers:
         return [sum(float(x) for x in re.findall(r"used_cpu_(?:user|sys):([\d.]+)", redis("INFO", "cpu")))
                 for redis in self.redis]
 
-    def memory(self) -> int:
-        return sum(int(re.search(r"used_memory:(\d+)", redis("INFO", "memory"))[1]) for redis in self.redis)
+    def memory(self, field: str = "used_memory") -> int:
+        return sum(int(re.search(rf"^{field}:(\d+)", redis("INFO", "memory"), re.M)[1]) for redis in self.redis)
+
+    def peak(self) -> int:
+        return self.memory("used_memory_peak")
 
     def calls(self) -> int:
         texts = [redis("INFO", "commandstats") for redis in self.redis]
@@ -157,6 +161,18 @@ class Crowds:
             self.order(*(("join", share, returns) for share in shares))
             self.run(0.05)
 
+    def settle(self) -> None:
+        """Until the server has taken back the large buffers of new connections."""
+        last, now = math.inf, 0.0
+        while (now := self.servers.memory()) < 0.98 * last:
+            last = now
+            self.run(3)
+
+    def memory(self, before: int) -> str:
+        """Of each: now, and at most."""
+        sizes = self.servers.memory(), self.servers.peak()
+        return ", ".join(f"{(size - before) / self.joined / 1000:,.1f} kB" for size in sizes)
+
     def run(self, seconds: float, command: float = 0) -> list:
         return [entry for log in self.order(*[("run", seconds, command)] * len(self.pipes)) for entry in log]
 
@@ -203,40 +219,90 @@ def reply_to(redis: Redis, data: bytes):
     return read_reply(redis.file)
 
 
+def held(servers: Servers, speaker: Crowd, key: str, token: str) -> None:
+    """Without an end."""
+    with Redis(servers.address_of(key)) as redis:
+        while reply_to(redis, speaker.acquire(key, token))[0] != 1:
+            redis("DEL", f"rlock:{key}")
+        redis("PERSIST", f"rlock:{key}")
+
+
+def released(servers: Servers, speaker: Crowd, key: str, token: str) -> None:
+    with Redis(servers.address_of(key)) as redis:
+        reply_to(redis, speaker.release(key, token))
+
+
+def idle(crowds: Crowds, servers: Servers, seconds: float, what: str, before: int) -> Row:
+    crowds.settle()
+    done = Measured(servers, lambda: crowds.run(seconds))
+    return what, f"{done.calls:,.0f} scripts", f"{done.cpu:.1%}", crowds.memory(before), ""
+
+
+def turns(crowds: Crowds, servers: Servers, seconds: float, command: float) -> Row:
+    """Each has the lock in its turn, for so long."""
+    done = Measured(servers, lambda: crowds.run(seconds, command))
+    log = sorted(done.log)
+    gaps = [after[2] - one[3] for one, after in zip(log, log[1:]) if one[0] == after[0]]
+    return (f"they have it in turn, for {command * 1000:.0f} ms each", f"{done.rate:,.0f} hand-overs",
+            f"{done.cpu:.1%}, {done.cost * 1e6:.0f} us each", "", times(gaps))
+
+
 def waiters(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
     key, before = "queue", servers.memory()
     speaker = Crowd(servers.hashes, len(servers.ports) > 1)
-    with Redis(servers.address_of(key)) as redis:
-        for count in steps(options.least, options.most):
-            token = f"{count:032x}"
-            while reply_to(redis, speaker.acquire(key, token))[0] != 1:
-                redis("DEL", f"rlock:{key}")
-            redis("PERSIST", f"rlock:{key}")
-            crowds.join(count, crowd.waiter, lambda _: key)
-            memory = (servers.memory() - before) / count
-            crowds.run(5)
-            # Until the rarest heartbeat has come round.
-            rarest = min(crowd.FAR * count, crowd.MAX_FAR) + 8
-            idle = Measured(servers, lambda: crowds.run(min(max(rarest, options.seconds), 4 * options.seconds)))
-            yield (f"{count:,} wait for one key", f"{idle.calls:,.0f} scripts", f"{idle.cpu:.1%}", f"{memory:,.0f} B", "")
-            reply_to(redis, speaker.release(key, token))
-            for command in 0.02, 0.0:
-                turns = Measured(servers, lambda: crowds.run(options.seconds, command))
-                log = sorted(turns.log)
-                yield (f"they have it in turn, for {command * 1000:.0f} ms each", f"{turns.rate:,.0f} hand-overs",
-                       f"{turns.cpu:.1%}, {turns.cost * 1e6:.0f} us each", "",
-                       times([after[1] - one[2] for one, after in zip(log, log[1:])]))
+    for count in steps(options.least, options.most):
+        token = f"{count:032x}"
+        held(servers, speaker, key, token)
+        crowds.join(count, crowd.waiter, lambda _: key)
+        # Until the rarest heartbeat has come round.
+        rarest = min(crowd.FAR * count, crowd.MAX_FAR) + 8
+        seconds = min(max(rarest, options.seconds), 4 * options.seconds)
+        yield idle(crowds, servers, seconds, f"{count:,} wait for one key", before)
+        released(servers, speaker, key, token)
+        for command in 0.02, 0.0:
+            yield turns(crowds, servers, options.seconds, command)
+
+
+def spread(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
+    count, before, token = min(options.most, 10_000), servers.memory(), f"{1:032x}"
+    speaker = Crowd(servers.hashes, len(servers.ports) > 1)
+    keys = [f"queue{number}" for number in range(count // 10)]
+    for key in keys:
+        held(servers, speaker, key, token)
+    crowds.join(count, crowd.waiter, lambda number: keys[number % len(keys)])
+    yield idle(crowds, servers, options.seconds, f"{count:,} wait, 10 for each key", before)
+    for key in keys:
+        released(servers, speaker, key, token)
+    for command in 1.0, 0.0:
+        yield turns(crowds, servers, options.seconds, command)
+
+
+def cron(servers: Servers, _crowds: Crowds, options) -> Iterator[Row]:
+    """The full minute of a fleet: jobs with a key each, and a tenth as many more that want one key, one of which has it."""
+    count, in_cluster = min(options.most, 10_000), len(servers.ports) > 1
+    for command in 0.0, 3.0, 10.0:
+        keys = [*(f"job{command}.{each}" for each in range(count)), *[f"job{command}"] * (count // 10)]
+        random.shuffle(keys)
+        places = [(servers.address_of(key), key) for key in keys]
+        start = time.monotonic() + 2
+        shares = [(servers.hashes, in_cluster, places[one::options.processes], start, command)
+                  for one in range(options.processes)]
+        with multiprocessing.Pool(options.processes) as pool:
+            done = Measured(servers, lambda: sum(pool.starmap(minute.run, shares), []))
+        refused, failed = sum(refusals > 0 for _, refusals, _ in done.log), sum(not served for *_, served in done.log)
+        yield (f"{count:,} jobs of {command:.0f} s, a key each, and {count // 10:,} times -n of one key, all within a second",
+               f"{refused:,} refused at first, {failed:,} for 5 s (69)", f"{done.cost * 1e6:.0f} us each", "",
+               f"{times([waited for waited, *_ in done.log])}; {max(done.log)[0]:.1f} s")
 
 
 def holders(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
     before = servers.memory()
     for count in steps(options.least, options.most):
         crowds.join(count, crowd.holder, lambda number: f"held{number}")
-        memory = (servers.memory() - before) / count
-        crowds.run(10)
+        crowds.settle()
         done = Measured(servers, lambda: crowds.run(options.seconds))
         yield (f"{count:,} hold a lock each, ttl 30 s", f"{done.rate:,.0f} renewals", f"{done.cpu:.1%}",
-               f"{memory:,.0f} B", times(done.log))
+               crowds.memory(before), times(done.log))
 
 
 def jobs(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
@@ -255,7 +321,7 @@ def connects(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
                f"{done.cpu:.1%}, {done.cost * 1e6:.0f} us each", "", times(done.log))
 
 
-SECTIONS = {"waiters": waiters, "holders": holders, "jobs": jobs, "connects": connects}
+SECTIONS = {"waiters": waiters, "spread": spread, "cron": cron, "holders": holders, "jobs": jobs, "connects": connects}
 
 
 def main() -> None:
@@ -271,7 +337,9 @@ def main() -> None:
     print("| what | a second | of a core | memory each | p50, p95 |\n| --- | --- | --- | --- | --- |", flush=True)
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as directory:
-            servers = Servers(directory, MASTERS if options.cluster else 1, options.most)
+            # A fleet meets a server as it is installed.
+            limits = [] if name == "cron" else ["--maxclients", str(options.most + 1000), "--tcp-backlog", "4096"]
+            servers = Servers(directory, MASTERS if options.cluster else 1, limits)
             crowds = Crowds(servers, options.processes, options.most)
             try:
                 for row in SECTIONS[name](servers, crowds, options):
