@@ -302,10 +302,15 @@ is() {
   until_true 10 heard late 'h 500'
 }
 
-@test "records that nobody will read any more are swept out when a lock is acquired that has lapsed" {
+# gone_records: of clients that are no more.
+gone_records() {
   local i
-  acquire a
   for i in $(seq 30); do redis hset "rlock:i:{rlock:$key}" "gone$i" '1 s 1 1 1 7 host ann ' >/dev/null; done
+}
+
+@test "records that nobody will read any more are swept out when a lock is acquired that has lapsed" {
+  acquire a
+  gone_records
   queued b
   queued c
   queued d
@@ -314,6 +319,16 @@ is() {
   is "$(records)" b c d
   # Since when silence counts is not forgotten with them.
   [ "$(redis hexists "rlock:i:{rlock:$key}" @)" = 1 ]
+}
+
+@test "so they are where somebody enters beside others who share, whose records stay" {
+  local mode=s
+  acquire a
+  acquire b
+  gone_records
+  mode=x acquire dead 30000 0
+  is "$(acquire c 30000 0)" 1 '[1-9]*'
+  is "$(records)" a b c
 }
 
 @test "a pattern subscriber does not make a dead waiter live" {
