@@ -5,8 +5,8 @@
 
 RLOCK names the binary beside whose scripts it finds. The worst case: all have looked just now, the lease of 30 s was
 renewed just now, and one waiter lives, behind all the others. Either their processes are killed, and their connections closed,
-or the host is cut off, and the server has them connected for minutes. All tries go on at the same time. Prints a Markdown table:
-how long after the end of the lease the one who lives had the lock.
+or the host is cut off, and the server has them connected for minutes. All tries go on at once. Prints a Markdown table: how
+long after the end of the lease the one who lives had the lock.
 """
 
 import argparse
