@@ -65,7 +65,7 @@ fi
 export ASAN_OPTIONS=log_path=$out/reports/asan:detect_stack_use_after_return=1:detect_leaks=0
 export UBSAN_OPTIONS=log_path=$out/reports/ubsan:print_stacktrace=1
 export TSAN_OPTIONS=log_path=$out/reports/tsan
-declare -A running=()
+declare -A running=() began=()
 # timeout passes the signal on to bats and to what bats started.
 trap '((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null || true; rm -rf "$out"' EXIT
 trap 'exit 130' INT
@@ -99,11 +99,11 @@ unit_tests() {
     count 'unit tests' $numbers "$status"
 }
 
-# Prints what the bats of a file wrote, and counts it. A test that the plan announces and that has no result failed,
-# and so did a file that has no test.
+# bats_ended NAME TAP STATUS SECONDS: prints what the bats of a file wrote, and counts it. A test that the plan announces
+# and that has no result failed, and so did a file that has no test.
 bats_ended() {
     local name=$1 tap=$2 status=$3 numbers lost line
-    printf '\n# %s\n' "$name"
+    printf '\n# %s (%s s)\n' "$name" "$4"
     cat "$tap" "$tap.err"
     numbers=$(awk '
         /^1\.\.[0-9]+$/ { plan = substr($0, 4) + 0 }
@@ -133,7 +133,7 @@ reap_one() {
     wait -n -p pid "${!running[@]}" || status=$?
     local name=${running[$pid]}
     unset "running[$pid]"
-    bats_ended "$name" "$out/${name//\//_}" "$status"
+    bats_ended "$name" "$out/${name//\//_}" "$status" $((SECONDS - began[$pid]))
 }
 
 # One bats per file: one that hangs or dies takes no other along. As many at once as there are cores, and three at least,
@@ -148,7 +148,7 @@ bats_files() {
         left=$((all_files - SECONDS))
         timeout --kill-after=10 "$((left > 0 ? left : 1))" bats --tap --timing "$file" \
             >"$out/${name//\//_}" 2>"$out/${name//\//_}.err" </dev/null &
-        running[$!]=$name
+        running[$!]=$name began[$!]=$SECONDS
     done
     while ((${#running[@]} > 0)); do
         reap_one
@@ -158,11 +158,14 @@ bats_files() {
 shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
-    tools=()
-    [[ $preset != release ]] || tools=("$root"/tests/tools/*.bats)
-    for file in "$root"/tests/*.bats "$root"/tests/faults/*.bats "${tools[@]}"; do
+    # The longest begin first: at the end they would be all that runs.
+    longest=(redlock model tools/soak sentinel redis_down redis_errors faults/{lease,minorities} cluster)
+    longest=("${longest[@]/#/$root/tests/}")
+    for file in "${longest[@]/%/.bats}" "$root"/tests/{,faults/,tools/}*.bats; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] ||
-            [[ $preset == ?san && $file =~ /(architecture|model)\.bats$ ]] || files+=("$file")
+            [[ $preset == ?san && $file =~ /(architecture|model)\.bats$ ]] ||
+            [[ $preset != release && $file == */tools/* ]] ||
+            [[ " ${files[*]} " == *" $file "* ]] || files+=("$file")
     done
 fi
 bats_files "${files[@]}"
