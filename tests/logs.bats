@@ -114,8 +114,8 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   ended 0 "$waiter"
   [ "$(grep -c '' said)" = 5 ] || { cat said; false; }
   [[ $(sed -n 1p said) = "rlock: waiting for $key, held by $(id -un)@$(uname -n) pid "*' since '[012][0-9]:[0-5][0-9]:[0-5][0-9] ]]
-  [[ $(sed -n 2p said) = 'rlock: cannot connect to unix:///'*'; trying again' ]]
-  [[ $(sed -n 3p said) = 'rlock: unix:///'*' answers again, after '[12]s ]]
+  [[ $(sed -n 2p said) = 'rlock: cannot connect to unix://'*'; trying again' ]]
+  [[ $(sed -n 3p said) = 'rlock: unix://'*' answers again, after '[12]s ]]
   [[ $(sed -n 4p said) = "rlock: holding $key, fence "* ]]
   [[ $(sed -n 5p said) = "rlock: released $key after "* ]]
 }

@@ -20,6 +20,7 @@ says() {
 }
 
 @test "busy: the key without its prefix, the holder, its label and since when, and --wait" {
+  not_under_acl 'other prefixes are denied'
   export RLOCK_PREFIX=app:
   rlock acquire --label 'the nightly one' "$key"
   says "busy: $key is held by $(holder); --wait D waits for it" 75 rlock run -n "$key" -- true

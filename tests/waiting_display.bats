@@ -122,7 +122,7 @@ on_terminal() {
 	with Terminal("rlock", "run", key, "--", "true", columns=160) as terminal:
 	    terminal.until_shown("held by ")
 	    os.kill(int(more[0]), signal.SIGKILL)
-	    terminal.until_shown("; no server for 1s: cannot connect to unix:///")
+	    terminal.until_shown("; no server for 1s: cannot connect to unix://")
 	    open("shown", "w").close()
 	    terminal.until_shown("held by ")
 	END
