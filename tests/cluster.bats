@@ -455,7 +455,7 @@ lives_for() {
   stop_servers
 }
 # A free port with another one 10,000 above it.
-node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import topologies; print(topologies.free_port())' "$BATS_TEST_DIRNAME/faults"; }
+node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import servers; print(servers.free_port())' "$BATS_TEST_DIRNAME/faults"; }
 
 @test "a URL of the wrong kind is named" {
   start_server lone

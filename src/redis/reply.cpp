@@ -64,6 +64,13 @@ constexpr std::string_view unknown_command = "ERR unknown command";
 constexpr std::array commands{"AUTH",   "SELECT", "HELLO", "EVALSHA", "EVAL",  "SUBSCRIBE",
                               "CLIENT", "SCAN",   "WAIT",  "CLUSTER", "ASKING"};
 
+// Redis 6.2 puts the error of a command that a script made behind words of its own:
+// "ERR Error running script (call to f_…): @user_script:12: -OOM command not allowed …"
+std::string_view unwrapped(std::string_view text) {
+  const auto at = text.rfind(": -");
+  return text.starts_with("ERR Error ") && at != std::string_view::npos ? text.substr(at + 3) : text;
+}
+
 // nullptr where nothing is known of the code.
 const Meaning* find_row(std::string_view code) {
   const auto* row = std::ranges::find(meanings, code, &Meaning::text);
@@ -78,10 +85,7 @@ const Meaning* find_known(std::string_view text) {
   }
   // Before authentication a server takes only short commands.
   if (text.starts_with("ERR Protocol error: unauthenticated")) return find_row("NOAUTH");
-  // Redis 6.2 puts the error of a command that a script made behind words of its own.
-  if (const auto at = text.rfind(": -"); text.starts_with("ERR Error ") && at != std::string_view::npos) {
-    text.remove_prefix(at + 3);
-  }
+  text = unwrapped(text);
   const auto* row =
       std::ranges::find_if(known_texts, [&](const Meaning& known) { return text.starts_with(known.text); });
   return row == known_texts.end() ? nullptr : row;
@@ -129,11 +133,7 @@ std::string said(std::string_view server, std::string_view advice, std::string_v
 }  // namespace
 
 std::string_view Reply::error_code() const {
-  std::string_view message = text;
-  // 6.2: "ERR Error running script (call to f_…): @user_script:12: -OOM command not allowed …"
-  if (message.starts_with("ERR Error ")) {
-    if (const auto at = message.rfind(": -"); at != std::string_view::npos) message.remove_prefix(at + 3);
-  }
+  const auto message = unwrapped(text);
   return message.substr(0, message.find(' '));
 }
 

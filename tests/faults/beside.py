@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import checker  # noqa: E402
 from contenders import finish  # noqa: E402
-from topologies import Server  # noqa: E402
+from servers import Server  # noqa: E402
 
 KEY = "beside"
 # $1 log, $2 seconds to hold, $3 name, $4 arrival

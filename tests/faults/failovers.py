@@ -37,7 +37,8 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import contenders as crowd  # noqa: E402
 import namespaces  # noqa: E402
 from checker import check  # noqa: E402
-from topologies import Sentinel, Server, until  # noqa: E402
+from servers import Server, until  # noqa: E402
+from topologies import Sentinel  # noqa: E402
 
 KEY = "contended"
 

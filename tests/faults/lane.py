@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from proxy_wire import boottime_ns  # noqa: E402
 from resp import connected  # noqa: E402
-from topologies import free_port  # noqa: E402
+from servers import free_port  # noqa: E402
 
 
 class Lane:

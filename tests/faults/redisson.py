@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import contenders as crowd  # noqa: E402
-from topologies import Server, free_port, until  # noqa: E402
+from servers import Server, free_port, until  # noqa: E402
 
 KEY = "orders"
 HOLD_MS = 3

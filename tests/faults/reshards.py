@@ -24,7 +24,8 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import checker  # noqa: E402
 import contenders as crowd  # noqa: E402
 from resp import ServerError  # noqa: E402
-from topologies import Cluster, until  # noqa: E402
+from servers import until  # noqa: E402
+from topologies import Cluster  # noqa: E402
 
 KEY = "resharded"
 WIRE_KEY = "rlock:" + KEY

@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import contenders as crowd  # noqa: E402
 from proxy_wire import boottime_ns  # noqa: E402
-from topologies import Server, until  # noqa: E402
+from servers import Server, until  # noqa: E402
 
 KEY = "restarts"
 

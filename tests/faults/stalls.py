@@ -20,7 +20,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from topologies import Server, until  # noqa: E402
+from servers import Server, until  # noqa: E402
 
 CLAIM = 1.0  # common.lua, CLAIM_MS, in seconds
 WATCHERS = 3  # there, too

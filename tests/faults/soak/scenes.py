@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from stage import Notes, boottime_ns
-from topologies import Server
+from servers import Server
 
 LIMIT_MS = 1500  # the promise is a second; the rest is a loaded machine's, to start a process
 # CLOCK_BOOTTIME in hundredths of a second, as the kernel rounds it down.

@@ -7,7 +7,8 @@ import time
 
 from resp import ServerError
 from stage import boottime_ns
-from topologies import TOPOLOGIES, Single, free_port, until
+from servers import free_port, until
+from topologies import TOPOLOGIES, Single
 
 WEATHERS = {
     "single": {"calm": (), "server": ("stop", "restart", "load", "busy", "full"), "network": ("proxy", "stop"),
