@@ -96,6 +96,7 @@ holder() { redis get "rlock:$key"; }
     expect_error 64 TOKEN rlock $verb "$key" $'new\nline'
     expect_error 64 TOKEN rlock $verb "$key" "$(printf '%600s')"
   done
+  expect_error 64 'or set RLOCK_TOKEN; --force releases KEY without it' rlock release "$key"
 }
 
 @test "--force releases whoever holds it, and says whom" {

@@ -36,7 +36,11 @@ int release(const Options& options) {
   if (!place) return report(place.error(), options);
   const auto force = options.force ? lock::Force::yes : lock::Force::no;
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
-  if (!token) return report(token.error(), options);
+  if (!token) {
+    auto error = token.error();
+    error.message += "; --force releases KEY without it";
+    return report(error, options);
+  }
   process::Signals signals;
   const auto start = base::BootClock::now();
   const auto limit = base::BootClock::now() + options.connect_timeout;
