@@ -153,12 +153,18 @@ class Sentinel(Topology):
 
     def rejoin(self, seconds=60):
         """settle() without what the Sentinels wait for: they tell a demoted master only after 10 s whom to follow."""
-        until(self.master, "a master", seconds)
+        # A Sentinel that was away names the master of before, until it has heard of the new one.
+        until(self.names_one_master, "one master", seconds)
         host, port = self.master().address.split(":")
         for server in self.servers:
             if server is not self.master() and server.role() == "master":
                 server.redis("REPLICAOF", host, port)
         self.settle(seconds)
+
+    def names_one_master(self):
+        with contextlib.suppress(OSError, ServerError):
+            return len({watcher.master()[3] for watcher in self.watchers}) == 1
+        return False
 
     def agrees(self, watcher):
         with contextlib.suppress(OSError, ServerError):
