@@ -16,10 +16,10 @@ Command ScriptCall::with_keys(Command command) const {
 
 Command ScriptCall::by_hash() const { return with_keys({"EVALSHA", std::string(script.sha1), "8"}); }
 
-Command ScriptCall::in_full() const { return with_keys({"EVAL", std::string(script.text), "8"}); }
+Command ScriptCall::in_full() const { return with_keys({"EVAL", script.text(), "8"}); }
 
 Command ScriptCall::while_moving(Moving moving) const {
-  Command command{"EVAL", std::string(script.text), "1", names.lock};
+  Command command{"EVAL", script.text(), "1", names.lock};
   command.insert(command.end(), arguments.begin(), arguments.end());
   for (auto& key : names.side_keys(token)) command.push_back(std::move(key));
   command.emplace_back(moving == Moving::whole ? "whole" : "split");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace rlock::lock {
@@ -7,12 +9,18 @@ namespace rlock::lock {
 /// A server-side script: one atomic step of the protocol in one round trip. Its file in scripts/ says what it takes and
 /// returns.
 struct Script {
-  std::string_view text;
+  std::span<const std::string_view> parts;  ///< most are in several scripts, and in the binary once
   std::string_view sha1;
+
+  std::string text() const {
+    std::string all;
+    for (const auto part : parts) all += part;
+    return all;
+  }
 };
 
-/// All of them, for one form of the lock's key. The build puts the form's file, common.lua, holders.lua and queue.lua
-/// in front of each and writes scripts.cpp.
+/// All of them, for one form of the lock's key. The build (cmake/EmbedScripts.cmake) makes them of the files of scripts/ and
+/// writes scripts.cpp.
 struct Scripts {
   Script acquire;
   Script release;
