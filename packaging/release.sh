@@ -206,9 +206,13 @@ build_libraries() {
 
 build_rlock() {
     local at=CMAKE_FIND_ROOT_PATH
+    mkdir -p "$work/$arch"
+    cp "$root/packaging/layout.ld" "$work/$arch/"
+    with_tools musl-cc -c -o "$work/$arch/start.o" "$root/packaging/start.S"
     PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig cmake_for_target -S "$root" -B "$work/$arch/rlock" \
         -DCMAKE_PREFIX_PATH="$prefix" -D$at="$prefix" -D${at}_MODE_PACKAGE=ONLY -D${at}_MODE_LIBRARY=BOTH \
-        -D${at}_MODE_INCLUDE=ONLY -DCMAKE_CXX_FLAGS='-fstack-protector-strong -fno-pic' -DCMAKE_EXE_LINKER_FLAGS=-s
+        -D${at}_MODE_INCLUDE=ONLY -DCMAKE_CXX_FLAGS='-fstack-protector-strong -fno-pic' \
+        -DCMAKE_EXE_LINKER_FLAGS="-s -T $work/$arch/layout.ld -Wl,-e,rlock_start $work/$arch/start.o"
     with_tools cmake --build "$work/$arch/rlock" --target rlock
 }
 
