@@ -67,7 +67,7 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
   is_free
 }
 
-@test "without pidfds a nested run enters the lock of the outer one" {
+@test "without pidfds a nested run re-enters the lock of the outer one" {
   expect 3 denied ENOSYS pidfd_open,pidfd_send_signal,close_range "$RLOCK" run "$key" -- "$RLOCK" run "$key" -- sh -c 'exit 3'
 }
 

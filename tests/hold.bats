@@ -99,7 +99,7 @@ is_held_on() {
   finish
 }
 
-@test "the token of a run that has ended neither renews nor releases the hold, and enters nothing" {
+@test "the token of a run that has ended neither renews nor releases the hold, and re-enters nothing" {
   rlock run --hold 1m "$key" -- sh -c 'echo "$RLOCK_TOKEN" >token'
   expect_error 79 "" rlock renew -t 1h "$key" "$(cat token)"
   expect_error 79 "" rlock release "$key" "$(cat token)"

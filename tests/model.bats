@@ -29,6 +29,6 @@ setup() { :; }
   bash "$BATS_TEST_DIRNAME/model/run.sh" fifo_beside window_open_to_newcomers window_endless
 }
 
-@test "nobody enters beside a writer or past a waiter, and all who may enter do" {
+@test "nobody acquires beside a writer or past a waiter, and all who may hold do" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" slots one_slot_too_many reader_beside_a_writer leave_keeps_quiet
 }

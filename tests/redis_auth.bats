@@ -301,7 +301,7 @@ start_open() {
   [ "$(redis get "rlock:$key")" = somebody ]
 }
 
-@test "a wrong password on a server that is open to all: nothing held is given back or renewed" {
+@test "a wrong password on a server that is open to all: nothing held is released or renewed" {
   local token
   start_open open-held
   RLOCK_SERVER=unix://$sock

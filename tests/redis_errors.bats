@@ -149,7 +149,7 @@ busy_without() {
   acquire_ends 69 'out of memory (OOM)'
 }
 
-@test "OOM in the midst of a run: it renews, ends with its own status, and gives the lock back" {
+@test "OOM during a run: it renews, ends with its own status, and releases the lock" {
   own_server
   background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   until_true 10 test -e up
@@ -274,7 +274,7 @@ busy_without() {
   [ -e ran ] && [ -e ran2 ]
 }
 
-@test "NOSCRIPT in the midst of a run: it renews and gives the lock back" {
+@test "NOSCRIPT during a run: it renews and releases the lock" {
   background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   until_true 10 test -e up
   redis config resetstat

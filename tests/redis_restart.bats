@@ -63,7 +63,7 @@ seconds() { date +%s.%N; }
   until_true 3 is_free
 }
 
-@test "it is away when the guard of a killed rlock gives the lock back" {
+@test "it is away when the guard of a killed rlock releases the lock" {
   own_server "${keeps[@]}"
   start_long_job
   local guard
@@ -211,7 +211,7 @@ seconds() { date +%s.%N; }
   ended 143 "$waiter"
 }
 
-@test "TERM while a job ends and the server hangs: its status stands, and the lock is given back later" {
+@test "TERM while a job ends and the server hangs: its status stands, and the lock is released later" {
   own_server
   start_long_job
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"

@@ -277,7 +277,7 @@ leaves_it_free() {
   [[ $stderr != *compat* ]]
 }
 
-@test "a full server gives no lock, and takes one back" {
+@test "a full server grants no lock, and releases one" {
   not_under_acl 'a server of its own'
   own_server
   local token

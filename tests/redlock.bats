@@ -271,7 +271,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   ended 79 "$pid"
 }
 
-@test "a server that restarts and has forgotten everything is taken back by its holder" {
+@test "the holder reclaims the lock on a server that restarts and has forgotten everything" {
   rlock run "$key" -- sh -c 'touch running; sleep 4; touch ended' 2>err 3>&- &
   pid=$!
   until_true 5 holders 5

@@ -182,7 +182,7 @@ holder() { redis get "rlock:$key"; }
   is_free
 }
 
-@test "acquire to a full or broken output gives the lock back" {
+@test "acquire to a full or broken output releases the lock" {
   local format
   for format in '' --json --export; do
     # shellcheck disable=SC2016 # for the inner shell
@@ -197,7 +197,7 @@ holder() { redis get "rlock:$key"; }
   is_free
 }
 
-@test "acquire with its standard output closed gives the lock back" {
+@test "acquire with its standard output closed releases the lock" {
   # shellcheck disable=SC2016 # for the inner shell
   expect_error 70 'cannot write the token' sh -c 'rlock acquire "$1" >&-' sh "$key"
   is_free

@@ -77,7 +77,7 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
   run -1 grep errorstat_ERR errors
 }
 
-@test "with everything closed rlock takes, waits, reports and gives back as ever" {
+@test "with everything closed rlock acquires, waits, reports and releases as ever" {
   local all='exec "$@" <&- >&- 2>&-'
   expect 0 sh -c "$all" sh rlock run -v "$key" -- sh -c 'sleep 0.1; echo ran >ran'
   [ -e ran ]

@@ -48,7 +48,7 @@ next_runs() { # the next holder, which looks whether the nested one lives
   until_true 10 waiting 1
 }
 
-@test "the outer one's shell ends first: the lock is kept until the nested run has ended, and given back then" {
+@test "the outer one's shell ends first: the lock is kept until the nested run has ended, and released then" {
   start_nested
   next_runs
   [ ! -e next ]

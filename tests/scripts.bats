@@ -1062,7 +1062,7 @@ look() { acquire "$1" 30000 "$(redis zscore "rlock:q:{rlock:$key}" "$1")" >/dev/
   is "$(acquire b)" 1 9000000000000001
 }
 
-@test "who gives back without a tombstone may come again" {
+@test "a token that is released without a tombstone may come again" {
   acquire a
   is "$(release a 0)" 1 ''
   [ "$(redis exists "rlock:t:{rlock:$key}:a")" = 0 ]
@@ -1120,7 +1120,7 @@ beside_library() {
   until_true 10 heard c 'h 400'
 }
 
-@test "beside libraries: nobody takes the lock in that time, then the first of the queue does" {
+@test "beside libraries: nobody acquires the lock in that time, then the first of the queue does" {
   beside_library
   clock_at 102000
   release a
@@ -1374,7 +1374,7 @@ lapsed() {
   [ "$(holders)" = 'a b c' ]
 }
 
-@test "release lets in all who may enter, in order, each with its message, up to one who may not" {
+@test "a release hands the lock to all who may hold now, in order, each with its message, up to one who may not" {
   local token
   acquire a
   for token in b c; do mode=s queued $token; done
@@ -1399,7 +1399,7 @@ lapsed() {
   [ "$(holders)" = d ]
 }
 
-@test "a waiter that leaves the head of the queue lets in those behind it who may enter" {
+@test "when a waiter leaves the head of the queue, those behind it that may hold now are handed the lock" {
   in_mode s acquire a
   queued w
   mode=s queued b
@@ -1509,7 +1509,7 @@ lapsed() {
   is "$(in_mode 2 reclaim c 3000)" 0 0
 }
 
-@test "under a grace nobody enters beside those who came back" {
+@test "under a grace nobody acquires beside those who came back" {
   in_mode s reclaim a 1000
   is "$(in_mode s acquire b 30000 '' s '7 host ann ' '3600000 0')" 0 0 -1 '[0-9]*' 1 '' '[0-9]*'
   is "$(in_mode s reclaim c 2000)" 1 2000 "$(run_id)"
@@ -1528,7 +1528,7 @@ lapsed() {
   is "$(in_mode s acquire b)" 1 '[1-9]*'
 }
 
-@test "out of memory: nobody enters beside others, but a sharer renews and releases, and the next enter" {
+@test "out of memory: nobody acquires beside others, but a sharer renews and releases, and the next ones hold" {
   in_mode s acquire a 20000
   in_mode s acquire c 20000
   queued w

@@ -370,7 +370,7 @@ old_sentinel() {
   end_job
 }
 
-@test "rlock is killed after a failover: its guard gives the lock back on the new master" {
+@test "rlock is killed after a failover: its guard releases the lock on the new master" {
   here
   start_job -t 60s
   until_true 10 guard_of "$job"
@@ -381,7 +381,7 @@ old_sentinel() {
   until_true 10 is_free
 }
 
-@test "a lock that the new master was never told of is taken back by its holder" {
+@test "a lock that the new master was never told of is reclaimed by its holder" {
   local fence earlier
   here
   expect 0 rlock run "$key" -- true

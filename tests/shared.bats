@@ -173,7 +173,7 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   for pid in $a $b $c; do ended 79 "$pid"; done
 }
 
-@test "nobody is left of the holders, whose key was deleted or emptied: who waits enters at once" {
+@test "nobody is left of the holders, whose key was deleted or emptied: the waiters hold at once" {
   local gone
   for gone in del zpopmin; do
     key=key-$gone

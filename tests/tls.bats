@@ -207,7 +207,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   [ ! -e ran ]
 }
 
-@test "a handshake that drips when the lock is to be given back does not hold up the caller" {
+@test "a handshake that drips when the lock is to be released does not hold up the caller" {
   dripping
   # shellcheck disable=SC2016
   expect 3 timeout 20 rlock --connect-timeout 500ms --server "$(url localhost "$drip")" run --ttl 3s "$key" -- \

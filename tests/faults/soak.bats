@@ -15,6 +15,6 @@ soak() {
     --shapes plain,export,export-two
 }
 
-@test "a lock that is given back while the server is away is taken as soon as it is back" {
+@test "a lock that is released while the server is away is acquired as soon as it is back" {
   soak --only release --seconds 12
 }

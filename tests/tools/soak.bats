@@ -110,7 +110,7 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
     [ "$(found shortened)" -gt 0 ]
 }
 
-@test "a nested command that goes on when its outer run has given the lock back: outlived, and late" {
+@test "a nested command that goes on when its outer run has released the lock: outlived, and late" {
     stand_in <<<"$take; \"\$@\"; status=\$?; $give; exit \$status"
     run -1 soak 5 --contenders 2 --strike-prob 0 --shapes nested-left
     [ "$(found outlived)" -gt 0 ]
