@@ -109,7 +109,7 @@ END
   hold "${keys[@]}"
   redis set $'rlock:ctl\e[31m' foreign >/dev/null
   cat >tests <<'END'
-rlock run ctl => rlock run ctl\\x1b\[31m
+rlock run ctl => rlock run ctl
 rlock run app:de => rlock run app:de
 rlock run app:dep => rlock run app:deploy
 rlock renew app:dev => rlock renew app:dev
