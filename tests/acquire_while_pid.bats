@@ -89,7 +89,7 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 
 @test "Ctrl-C that a script survives leaves it its lock" {
   cat >inner <<-END
-	eval "\$(rlock acquire --export --while-pid \$\$ -t 500ms '$key')" && exec python3 survivor
+	eval "\$(rlock acquire --export --while-pid \$\$ -t 3s '$key')" && exec python3 survivor
 	END
   cat >survivor <<-'END'
 	import os, signal, sys, time
@@ -110,8 +110,9 @@ ended_in_time() { holds "$(tail -n 1 beats) < $1 + $2"; }
 	END
   local terminal=$!
   until_true 10 test -s got
-  sleep 1
-  is_held
+  # Renewed since.
+  redis pexpire "rlock:$key" 1900
+  until_true 5 eval '[ "$(redis pttl "rlock:$key")" -gt 1900 ]'
   [ "$(rlock status --json "$key" | jq .holders[0].pid)" = "$(cat has_it)" ]
   touch go
   ended 5 "$terminal"
