@@ -1,4 +1,4 @@
-"""The full minute of cron: many short rlocks that start within a second, each over a connection of its own."""
+"""The full minute of cron: many short rlocks that start at nearly the same time, each over a connection of its own."""
 
 import errno
 import heapq
@@ -11,7 +11,6 @@ import time
 
 from crowd import Crowd, Parser
 
-SPREAD = 1.0  # seconds within which all start
 PATIENCE = 5.0  # seconds, the default of --connect-timeout
 BACKOFF = 0.1, 0.5  # seconds, lock/acquire.hpp
 
@@ -110,8 +109,10 @@ class Minute:
                 what(job)
 
 
-def run(hashes: dict[str, str], in_cluster: bool, keys: list, start: float, command: float) -> list[tuple]:
-    """A job for each (address, key). start: time.monotonic; command: seconds. Of each: waited, refusals, is_served."""
-    jobs = [Job(address, key, start + random.uniform(0, SPREAD)) for address, key in keys]
+def run(hashes: dict[str, str], in_cluster: bool, keys: list, start: float, within: float, command: float) -> list[tuple]:
+    """A job for each (address, key), which starts within some seconds of start (time.monotonic) and lasts for `command`
+    seconds. Of each: waited, refusals, is_served.
+    """
+    jobs = [Job(address, key, start + random.uniform(0, within)) for address, key in keys]
     Minute(Crowd(hashes, in_cluster), command).run(jobs)
     return [(job.waited, job.refusals, job.is_served) for job in jobs]

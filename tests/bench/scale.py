@@ -2,7 +2,7 @@
 """How far one server goes, and a Cluster: up to 100,000 simulated waiters, holders and jobs (crowd.py).
 
     scale.py [--least 1000] [--most 100000] [--cluster] [--only waiters,spread,cron,holders,jobs,connects]
-             [--seconds 30] [--processes 3]
+             [--seconds 30] [--processes 3] [--within 1] [--backlog 511]
 
 RLOCK names the binary beside whose scripts it finds; the server is its own, on loopback, over TCP. Steps by tens from --least
 to --most, in so many processes. Prints a Markdown table: how many, what they did a second, the share of a core that the
@@ -280,17 +280,17 @@ def spread(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
 def cron(servers: Servers, _crowds: Crowds, options) -> Iterator[Row]:
     """The full minute of a fleet: jobs with a key each, and a tenth as many more that want one key, one of which has it."""
     count, in_cluster = min(options.most, 10_000), len(servers.ports) > 1
-    for command in 0.0, 3.0, 10.0:
+    for command in (0.0, 3.0, 10.0) if options.within >= 1 else (0.0,):
         keys = [*(f"job{command}.{each}" for each in range(count)), *[f"job{command}"] * (count // 10)]
         random.shuffle(keys)
         places = [(servers.address_of(key), key) for key in keys]
         start = time.monotonic() + 2
-        shares = [(servers.hashes, in_cluster, places[one::options.processes], start, command)
+        shares = [(servers.hashes, in_cluster, places[one::options.processes], start, options.within, command)
                   for one in range(options.processes)]
         with multiprocessing.Pool(options.processes) as pool:
             done = Measured(servers, lambda: sum(pool.starmap(minute.run, shares), []))
         refused, failed = sum(refusals > 0 for _, refusals, _ in done.log), sum(not served for *_, served in done.log)
-        yield (f"{count:,} jobs of {command:.0f} s, a key each, and {count // 10:,} times -n of one key, all within a second",
+        yield (f"{count:,} jobs of {command:.0f} s, a key each, {count // 10:,} times -n of one, within {options.within:g} s",
                f"{refused:,} refused at first, {failed:,} for 5 s (69)", f"{done.cost * 1e6:.0f} us each", "",
                f"{times([waited for waited, *_ in done.log])}; {max(done.log)[0]:.1f} s")
 
@@ -332,13 +332,16 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--within", type=float, default=1, help="seconds in which all jobs of cron start")
+    parser.add_argument("--backlog", type=int, default=511, help="tcp-backlog of the server that they meet")
     options = parser.parse_args()
     crowd.descriptors()
     print("| what | a second | of a core | memory each | p50, p95 |\n| --- | --- | --- | --- | --- |", flush=True)
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as directory:
             # A fleet meets a server as it is installed.
-            limits = [] if name == "cron" else ["--maxclients", str(options.most + 1000), "--tcp-backlog", "4096"]
+            limits = ["--maxclients", "10000" if name == "cron" else str(options.most + 1000),
+                      "--tcp-backlog", str(options.backlog if name == "cron" else 4096)]
             servers = Servers(directory, MASTERS if options.cluster else 1, limits)
             crowds = Crowds(servers, options.processes, options.most)
             try:
