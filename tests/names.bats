@@ -113,7 +113,7 @@ other_names() {
   is_gone "$(cat pid)"
 }
 
-@test "look-ups in the midst of a run: the supervisor, which reaps all, and they do not get in each other's way" {
+@test "look-ups during a run: the supervisor, which reaps all, and they do not get in each other's way" {
   serve 127.0.0.1
   names other.test=127.0.0.1
   other_names <<<"echo x >>asked; echo '127.0.0.1 STREAM printer.local'"

@@ -90,7 +90,7 @@ fake() {
   every_verb "$PWD/fake"
 }
 
-@test "a server that stops in the midst of an answer" {
+@test "a server that stops in the middle of an answer" {
   fake half
   every_verb "$PWD/fake"
 }

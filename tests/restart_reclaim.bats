@@ -1,4 +1,4 @@
-# A server that restarted and has forgotten its locks: who held one takes it back, unless somebody else had it meanwhile.
+# A server that restarted and has forgotten its locks: a holder reclaims its lock, unless somebody else had it meanwhile.
 load helper
 # No lease here ends by itself.
 export RLOCK_TTL=5m

@@ -15,7 +15,7 @@ here=$BATS_TEST_DIRNAME
   python3 "$here/deadlines.py" --seed "$RANDOM"
 }
 
-@test "the same over TLS, and handshakes in the midst of a run that drip (R2, R3, R4)" {
+@test "the same over TLS, and handshakes during a run that drip (R2, R3, R4)" {
   python3 "$here/deadlines.py" --tls --seed "$RANDOM"
 }
 
@@ -55,7 +55,7 @@ teardown() { [ ! -e resolver.pid ] || kill "$(cat resolver.pid)" 2>/dev/null || 
   ((SECONDS - begin < 10))
 }
 
-@test "a resolver that dies in the midst of a run takes no lock away (R4)" {
+@test "a resolver that dies during a run takes no lock away (R4)" {
   needs_mounts
   # shellcheck disable=SC2016
   run -0 no_resolver sh -c 'echo "127.0.0.1 locks.test" >>hosts

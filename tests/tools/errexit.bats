@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A list of commands in the midst of a test cannot fail it; errexit.py finds these.
+# A list of commands in the middle of a test cannot fail it; errexit.py finds these.
 
 bats_require_minimum_version 1.5.0
 
