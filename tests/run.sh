@@ -64,7 +64,8 @@ fi
 # Leaks are looked for in the unit tests alone: at the end of a process that is a subreaper the search can hang.
 export ASAN_OPTIONS=log_path=$out/reports/asan:detect_stack_use_after_return=1:detect_leaks=0
 export UBSAN_OPTIONS=log_path=$out/reports/ubsan:print_stacktrace=1
-export TSAN_OPTIONS=log_path=$out/reports/tsan
+# A fiber of base/fiber counts as a thread when a keeper is forked, which then starts one of its own.
+export TSAN_OPTIONS=log_path=$out/reports/tsan:die_after_fork=0
 declare -A running=() began=()
 # timeout passes the signal on to bats and to what bats started.
 trap '((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null || true; rm -rf "$out"' EXIT

@@ -63,6 +63,7 @@ class Keeping {
     if (ending != process::Keeper::Ending::released) release_everywhere(*backend_, request_, lease_ends());
     if (ending == process::Keeper::Ending::ended) tell_released();
     keeper_->end();
+    renewal_.reset();  // its thread ends before the process does
   }
 
  private:
