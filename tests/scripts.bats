@@ -233,6 +233,16 @@ is() {
   is "$(acquire b 30000 0)" -1
 }
 
+@test "a waiter that leaves a lock which has lapsed hands it to the next" {
+  acquire a
+  queued b
+  queued c
+  redis del "rlock:$key"
+  is "$(release b)" -1 ''
+  claimed_by c
+  until_true 10 heard c g
+}
+
 @test "release with force releases whoever holds, and says whom" {
   acquire a
   is "$(release '' 10000 1)" 1 '1 s * 7 host ann '
