@@ -19,8 +19,8 @@ struct Script {
   }
 };
 
-/// All of them, for one form of the lock's key. The build (cmake/EmbedScripts.cmake) makes them of the files of scripts/ and
-/// writes scripts.cpp.
+/// All of them, for one form of the lock's key. The build (cmake/EmbedScripts.cmake) makes them of the files of
+/// scripts/ and writes scripts.cpp.
 struct Scripts {
   Script acquire;
   Script release;
