@@ -34,7 +34,7 @@ openssl_unlisted='
     /PROV_NAMES_KECCAK_KMAC/,+1d
     /PROV_NAMES_(RSA|ECDSA)_(SHA3|SHA512)_[0-9]+,/d
     /PROV_NAMES_(GMAC|KMAC_...|SSKDF|PBKDF2|PKCS12KDF|SSHKDF|X963KDF|KBKDF|X942KDF_ASN1|KRB5KDF|TEST_RAND|HASH_DRBG),/d'
-# Small, since what a short run costs is mostly the pages that it touches, and the first one after a boot the whole file.
+# Small, since what a short run costs is mostly the pages that it touches, after a boot from the disk.
 # No exception passes through C, so it needs no tables for that.
 c_flags='-Os -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-pie -fno-pic -ffunction-sections'
 c_flags+=' -fdata-sections -fstack-protector-strong'
