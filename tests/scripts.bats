@@ -583,6 +583,15 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(once b 60000 0)" 1 '[1-9]*'
 }
 
+@test "who waits with a once has its turn after a lease that lapsed, too" {
+  acquire a
+  listener b
+  once b 60000 0 >/dev/null
+  redis del "rlock:$key"
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '1 s *' 0
+  claimed_by b
+}
+
 @test "renew of another's lock returns 0, of nobody's -1" {
   is "$(renew a)" -1 0
   is_free
