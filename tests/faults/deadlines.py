@@ -46,7 +46,11 @@ def main():
 
     def do(lane, item):
         faults, at_ms, storm, stubborn, before = item
-        status, wrong = lane.run(faults, 6 * ttl, at_ms, storm, stubborn, before)
+        # Where answers are slow from the beginning, a busy machine may reach no server within --connect-timeout.
+        for _ in range(5):
+            status, wrong = lane.run(faults, 6 * ttl, at_ms, storm, stubborn, before)
+            if not (before and status == 69) or wrong:
+                break
         if status != 79:
             wrong.append(f"ended with {status}")
         return status, wrong
