@@ -159,8 +159,12 @@ build_hiredis() {
 
 build_c-ares() {
     cd "$work/$arch/c-ares"
+    # The last four: how musl declares these calls, which it would find out by a thousand compilations.
     CFLAGS=$c_flags with_tools ./configure --host="$arch-linux-musl" --prefix="$1" --disable-shared --enable-static \
-        --disable-tests --disable-libgcc
+        --disable-tests --disable-libgcc \
+        curl_cv_func_recv_args='int,void *,size_t,int,ssize_t' curl_cv_func_send_args='int,const void *,size_t,int,ssize_t' \
+        curl_cv_func_recvfrom_args='int,void *,size_t,int,struct sockaddr *,socklen_t *,ssize_t' \
+        curl_cv_func_getnameinfo_args='const struct sockaddr *,socklen_t,socklen_t,int'
     with_tools make -j"$(nproc)" -C include
     with_tools make -j"$(nproc)" -C src/lib install
     install -D -m 644 -t "$1/lib/pkgconfig" libcares.pc
