@@ -36,7 +36,7 @@ spoiled() {
   expect_error 69 "$1" rlock release --connect-timeout 500ms "$key" "$token"
   expect_error 69 "$1" rlock release --connect-timeout 500ms --force "$key"
   # Reading needs none.
-  expect "${2:-75}" rlock acquire -n "$key"
+  expect "${2:-75}" rlock acquire --connect-timeout 500ms -n "$key"
   expect 0 rlock status --exit-code "$key"
   [ "$(redis get "rlock:$key")" = "$token" ]
 }
@@ -188,7 +188,7 @@ busy_without() {
   # What a replica says of a lock may be long over.
   spoiled 'name the master (READONLY)' 69
   # Nor does it know that a lock is lost: it may lag behind.
-  expect_error 69 READONLY rlock renew "$key-never" 0123
+  expect_error 69 READONLY rlock renew --connect-timeout 500ms "$key-never" 0123
 }
 
 @test "MASTERDOWN: not ready" {
