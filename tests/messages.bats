@@ -114,6 +114,19 @@ pasted() { "$1" -c "$suggested"; }
   [ ! -e ran ]
 }
 
+@test "what the command line said against the environment is part of it: another lock must not be released" {
+  not_under_acl 'other prefixes are denied'
+  redis set "rlock:$key" theirs
+  RLOCK_PREFIX=app: suggests 0 rlock status --prefix rlock: "$key"
+  [ "$suggested" = "rlock release --force --prefix rlock: $key" ]
+  RLOCK_COMPAT=redisson suggests 75 rlock acquire -n --compat none "$key"
+  [ "$suggested" = "rlock release --force --compat none $key" ]
+  # A command that holds a lock has both in its environment.
+  suggests 0 rlock run --prefix app: outer -- rlock status --prefix rlock: "$key"
+  pasted bash
+  is_free
+}
+
 @test "what the command line said of the server is part of it, without the password" {
   not_under_acl 'the URL has a user of its own'
   redis set "rlock:$key" theirs

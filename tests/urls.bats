@@ -58,6 +58,7 @@ bad() {
   bad 'has a space in it; write a comma, and no space' "redis://$here redis://$here"
   bad 'has a space in it; write a comma, and no space' "redis+cluster://$here, b"
   bad 'a character in its host' $'redis://ho\nst'
+  bad 'a character in its host' redis://canary%40host
 }
 
 @test "Sentinels without the name of a master, and hosts named twice or left out" {

@@ -335,7 +335,10 @@ verbs=(run acquire renew release status)
   wrong "'-server' is read as letters; write --server" run -server "$url" "$key" -- true
   wrong "'-wait' is read as letters; write --wait" acquire "$key" -wait=5s
   wrong "'-t=5s' has an = too many; write -t 5s" run -t=5s "$key" -- true
-  wrong "'=true' follows an option that takes no value" run -n=true "$key" -- true
+  wrong "'=...' follows an option that takes no value" run -n=true "$key" -- true
+  # -s was meant for --server.
+  wrong "'=...' follows an option that takes no value" acquire "-s=redis://h?password=canary" "$key"
+  [[ $output != *canary* ]]
   wrong "'--nonblock=' has an = too many; write --nonblock" run --nonblock= "$key" -- true
   # Those of COMMAND are not looked at.
   wrong "--ttl: 'x' is not a duration" run -t x "$key" java -server -ttl

@@ -64,7 +64,7 @@ std::optional<std::string> misread(std::span<const std::string> arguments, const
 
 std::string unknown(const std::string& option, unsigned verbs, std::string_view whose) {
   if (option.starts_with("-="))
-    return in_quotes(option.substr(1)) + " follows an option that takes no value; leave it out";
+    return "'=...' follows an option that takes no value; leave it out";  // as -s=URL may, with a password in it
   const auto name = option.substr(0, option.find('='));
   const auto message = in_quotes(name) + " is not an option of " + std::string(whose);
   if (const auto* elsewhere = find_written(name)) {

@@ -31,7 +31,9 @@ struct Options {
   std::string config_file;  ///< empty: the default ones
   std::string config_file_source;
   std::string prefix;
+  std::string prefix_source;
   Compat compat = Compat::none;
+  std::string compat_source;
   std::string password_file;
   std::string password_file_source;
   base::Duration connect_timeout{};

@@ -137,8 +137,10 @@ std::string how_to_end(const std::string& key, const Options& options) {
     for (const auto& url : options.servers) add("--server", base::without_credentials(url));
   }
   if (options.password_file_source == "--password-file") add("--password-file", options.password_file);
-  if (options.prefix != "rlock:") add("--prefix", options.prefix);
-  if (options.compat == Compat::redisson) add("--compat", "redisson");
+  // The default too, where it was said against one of these.
+  if (options.prefix != "rlock:" || options.prefix_source == "--prefix") add("--prefix", options.prefix);
+  const bool is_redisson = options.compat == Compat::redisson;
+  if (is_redisson || options.compat_source == "--compat") add("--compat", is_redisson ? "redisson" : "none");
   return until + ", or someone runs: " + command + (key.starts_with('-') ? " -- " : " ") + base::shell_word(key);
 }
 

@@ -69,7 +69,9 @@ Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port
     if (colon != std::string_view::npos) port = text.substr(colon + 1);
   }
   if (endpoint.host.empty()) return fail(ErrorCode::usage, "has no host");
-  if (!std::ranges::all_of(endpoint.host, is_host_letter)) {
+  // What ends with %40 is a password, which is not to be shown.
+  const bool has_escape = endpoint.host.contains('%') && !endpoint.host.contains(':');
+  if (has_escape || !std::ranges::all_of(endpoint.host, is_host_letter)) {
     return fail(ErrorCode::usage, "has a character in its host that no name or address has");
   }
   if (!port) return endpoint;
