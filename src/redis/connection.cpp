@@ -97,6 +97,7 @@ Result<void> Connection::send(Wait wait) {
     RLOCK_TRY(wait_for(written->wants, wait));
   }
   unsent_.clear();
+  has_spun_ = false;
   return {};
 }
 
@@ -124,15 +125,16 @@ Result<std::optional<Reply>> Connection::parse() {
 }
 
 // Looks for bytes for a moment, where somebody waits for them and they are soon there. It yields before each look: the
-// server may need this very core.
+// server may need this very core. No more once it has found some: nothing interrupts it, and a server may go on and on.
 Result<Transfer> Connection::spin(Wait wait) {
   Transfer received;
-  if (place_ != Place::this_machine || !wait.poller().may_spin()) return received;
+  if (has_spun_ || place_ != Place::this_machine || !wait.poller().may_spin()) return received;
   wait = wait.at_most(base::BootClock::now() + max_spin);
   while (received.bytes == 0 && !wait.is_over()) {
     ::sched_yield();
     received = RLOCK_TRY(receive());
   }
+  has_spun_ = received.bytes > 0;
   return received;
 }
 

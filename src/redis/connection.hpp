@@ -57,6 +57,7 @@ class Connection {
   Place place_;
   std::string unsent_;
   bool has_answered_ = false;
+  bool has_spun_ = false;     ///< with success, since the last send
   std::size_t unparsed_ = 0;  ///< bytes received since the last complete reply
 };
 
