@@ -164,6 +164,25 @@ on_terminal() {
 	END
 }
 
+@test "one that was stopped with Ctrl-Z leaves the line to the next one in the foreground" {
+  rlock acquire "$key"
+  on_terminal <<-'END'
+	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
+	    terminal.type(f"rlock run {key} -- true\n")
+	    terminal.until_shown("rlock: waiting 1s")
+	    terminal.type("\x1a")
+	    terminal.until_shown("Stopped")
+	    terminal.type(f"rlock run {key} -- true\n")
+	    terminal.until_shown("rlock: waiting 2s")
+	    terminal.type("\x03")
+	    terminal.until(lambda lines: lines[-1].endswith("ready>"))
+	    terminal.type("fg\n")
+	    drawn = terminal.all.count(b"rlock: waiting")
+	    terminal.until(lambda lines: terminal.all.count(b"rlock: waiting") > drawn)
+	    terminal.type("\x03")
+	END
+}
+
 @test "a job that was started in the background says it once, and a shell goes on with its prompt" {
   rlock acquire "$key"
   on_terminal <<-'END'
@@ -204,7 +223,9 @@ on_terminal() {
 	    subprocess.run(["rlock", "release", "--force", said], stderr=subprocess.DEVNULL, check=True)
 	    terminal.until_shown(f"the command of {said[-1]}")
 	    assert terminal.ended() == 0
-	    assert [line.split()[-1] for line in terminal.lines()[1:]] == [drawn[-1], said[-1]], terminal.lines()
+	    # The second one may have drawn its line before the first command said this on it.
+	    told = [line[:len("the command of a")] for line in terminal.lines()[1:]]
+	    assert told == [f"the command of {name[-1]}" for name in (drawn, said)], terminal.lines()
 	END
 }
 

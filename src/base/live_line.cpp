@@ -35,17 +35,29 @@ bool is_in_foreground() {
 // Several in the foreground (make -j, xargs -P) agree by a record lock on the terminal, which ends with its process.
 bool is_locked = false;
 
-bool set_record_lock(short type) {
+struct flock record_of(short type) {
   struct flock record{};
   record.l_type = type;
   record.l_len = 1;
+  return record;
+}
+
+bool set_record_lock(short type) {
+  auto record = record_of(type);
   return ::fcntl(STDERR_FILENO, F_SETLK, &record) == 0;
+}
+
+// One that was stopped (Ctrl-Z) keeps its record lock, and draws nothing.
+bool is_locked_by_foreground() {
+  auto record = record_of(F_WRLCK);
+  return ::fcntl(STDERR_FILENO, F_GETLK, &record) == 0 && record.l_type != F_UNLCK &&
+         ::getpgid(record.l_pid) == ::getpgrp();
 }
 
 // A terminal that knows no such locks is everybody's.
 bool lock_terminal() {
   is_locked = is_locked || set_record_lock(F_WRLCK);
-  return is_locked || (errno != EAGAIN && errno != EACCES);
+  return is_locked || (errno != EAGAIN && errno != EACCES) || !is_locked_by_foreground();
 }
 
 void unlock_terminal() {
