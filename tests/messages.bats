@@ -155,3 +155,11 @@ pasted() { "$1" -c "$suggested"; }
   run --separate-stderr -0 rlock status
   [[ $stderr == *'it stays held until its holder releases it; no KEY can have its name, so rlock cannot' ]]
 }
+
+@test "a string is no lock of Redisson: release --force says that --compat redisson is in the way" {
+  redis set "rlock:$key" theirs
+  expect_error 79 'is other data, not a lock of Redisson; leave out --compat redisson, or' \
+    rlock release --force --compat redisson "$key"
+  expect 0 rlock release --force "$key"
+  is_free
+}

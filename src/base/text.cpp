@@ -115,13 +115,14 @@ std::string shell_word(std::string_view text) {
   if (!text.empty() && std::ranges::all_of(text, is_bare)) return std::string(text);
   if (printable(text) == text) return shell_quoted(text);
   std::string result = "$'";
-  for (const unsigned char c : text) {
-    if (is_bare(c) || c == ' ') {
-      result += static_cast<char>(c);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_bare(byte) || c == ' ') {
+      result += c;
     } else {
       // Three octal digits end where they end, whatever comes next.
       result += '\\';
-      for (const unsigned shift : {6U, 3U, 0U}) result += static_cast<char>('0' + ((c >> shift) & 7U));
+      for (const unsigned shift : {6U, 3U, 0U}) result += static_cast<char>('0' + ((byte >> shift) & 7U));
     }
   }
   return result + "'";

@@ -63,7 +63,9 @@ int release(const Options& options) {
     case lock::ReleaseOutcome::not_owner:
       return report_not_held(options, *backend, place->names, lock::Standing::Holder::other);
     case lock::ReleaseOutcome::not_a_lock:
-      base::log_error("not released: " + options.key + " on the server is other data, not a lock; is --prefix " +
+      base::log_error("not released: " + options.key + " on the server is other data, not a lock" +
+                      (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
+                                                          : "; is --prefix ") +
                       base::shell_quoted(options.prefix) + " right?");
       break;
   }
