@@ -229,6 +229,19 @@ on_terminal() {
 	END
 }
 
+@test "what a command said without a newline stands, where another's line is gone" {
+  rlock acquire "$key"
+  rlock acquire -t 2500ms "$key-b"
+  printf '#!/bin/sh\nsleep 0.3\nexec rlock run %s -- ./job\n' "$key-b" >second
+  printf '#!/bin/sh\nsleep 3\nprintf partial\nrlock release -q --force %s\nsleep 10\n' "$key-b" >job
+  chmod +x second job
+  on_terminal <<-'END'
+	with Terminal("sh", "-c", f"printf 'rlock run -w 4s {key} -- true\\n./second\\n' | xargs -P 2 -I % sh -c %", columns=120) as terminal:
+	    terminal.until_shown("lost ")
+	    assert terminal.lines()[-1].startswith("partialrlock: lost "), terminal.lines()
+	END
+}
+
 @test "in a pipe its line is on the terminal, and the pipe has what the command says" {
   background rlock run "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
   until_true 10 is_held

@@ -103,7 +103,10 @@ void clear_live_line() {
 }
 
 std::string_view take_live_line() {
-  return owner.exchange(Owner::nobody) != Owner::nobody && is_in_foreground() ? erase_line : "";
+  const auto whose = owner.exchange(Owner::nobody);
+  if (whose == Owner::nobody || !is_in_foreground()) return "";
+  // Where that of another is gone, what a command has said without a newline may stand.
+  return whose == Owner::us || is_locked_by_foreground() ? erase_line : "";
 }
 
 }  // namespace rlock::base
