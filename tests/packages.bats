@@ -87,6 +87,15 @@ links_lead_somewhere() {
   touch 'a[b]/rlock/notes'
   cmake -P build/uninstall.cmake
   [ "$(find 'a[b]' -type f)" = 'a[b]/rlock/notes' ]
+  cmake --install build --prefix "$PWD/a[b/rlock"
+  cmake -P build/uninstall.cmake
+  [ -z "$(find 'a[b' -type f -o -name rlock)" ]
+  # CMake writes a ; as the end of a name: what has the first part for its own is not ours.
+  cmake --install build --prefix "$PWD/mine;b"
+  touch mine
+  run cmake -P build/uninstall.cmake
+  [ "$status" != 0 ]
+  [ -e mine ] && [ -e 'mine;b/bin/rlock' ]
   DESTDIR=$PWD/destination cmake --install build
   DESTDIR=$PWD/destination cmake -P build/uninstall.cmake
   [ -z "$(find destination -type f -o -name rlock)" ]
