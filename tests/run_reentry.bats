@@ -123,6 +123,8 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 
 @test "the outer one and its guard killed: the nested command is dead at once, though the lock is still held" {
   start_nested -t 60s
+  # One that runs would replace its guard.
+  kill -STOP "$rlock"
   kill -KILL "$(guard_of "$rlock")" "$rlock"
   until_true 5 is_gone "$(cat nested.pid)"
   until_true 5 is_gone "$(cat inner)"
