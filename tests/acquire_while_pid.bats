@@ -433,7 +433,7 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
     [ "$kind" != -x ] || compat=redisson
     export RLOCK_COMPAT=$compat
     cat >script <<-END
-	eval "\$(rlock acquire --export --while-pid \$\$ $kind -t 600ms '$key')" || exit
+	eval "\$(rlock acquire --export --while-pid \$\$ $kind -t 1s '$key')" || exit
 	touch has_it
 	until [ -e early ]; do sleep 0.02; done
 	rlock release && touch released
@@ -443,7 +443,7 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
     rm -f has_it early released end
     bash script 2>>said 3>&- &
     until_true 10 test -e has_it
-    sleep 1
+    sleep 1.5
     # shellcheck disable=SC2086 # two words
     expect 75 rlock run ${kind/#-s/-x} -n "$key" -- true
     kill -KILL $!
