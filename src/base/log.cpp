@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
@@ -30,6 +31,10 @@ std::atomic<int> send_flags{-1};  // >= 0: out is a socket, to be sent to with t
 std::atomic<bool> may_block{true};
 std::atomic<bool> is_torn{false};  // a pipe took a part of the last line: the next one is not to be part of it
 constexpr int signal_check_ms = 100;
+// While another process writes to a terminal, poll(2) says that it takes nothing: for a moment, or for as long as it is
+// stopped (Ctrl-S).
+constexpr int terminal_moment_ms = 20;
+std::atomic<bool> is_terminal{false};  ///< known once lines may not block
 std::atomic<LogEncoder> encoder{nullptr};
 std::atomic<bool> has_syslog{false};
 
@@ -64,11 +69,11 @@ bool is_asked_to_end() {
                              [&](int number) { return sigismember(&pending, number) == 1; });
 }
 
-// Whether out takes a line now; where it may block, whether it ever will.
+// Whether out takes a line now, or a moment later; where it may block, whether it ever will.
 bool is_writable() {
   if (out < 0) return false;
   pollfd ready{out, POLLOUT, 0};
-  while (::poll(&ready, 1, may_block ? signal_check_ms : 0) == 0) {
+  while (::poll(&ready, 1, may_block ? signal_check_ms : is_terminal ? terminal_moment_ms : 0) == 0) {
     if (!may_block || is_asked_to_end()) return false;
   }
   return may_block || (ready.revents & POLLOUT) != 0;
@@ -81,8 +86,12 @@ void write_line(std::string_view line) {
   }
   if (!is_writable()) return;
   const auto text = std::string(is_torn ? "\n" : take_live_line()).append(line);
-  if (const auto n = ::write(out, text.data(), text.size()); n >= 0)
-    is_torn = static_cast<std::size_t>(n) < text.size();
+  // Another process may have begun to write since.
+  for (int tries = 3; tries > 0; --tries) {
+    const auto n = ::write(out, text.data(), text.size());
+    if (n >= 0) is_torn = static_cast<std::size_t>(n) < text.size();
+    if (n >= 0 || errno != EAGAIN || !is_terminal || !is_writable()) return;
+  }
 }
 
 }  // namespace
@@ -105,6 +114,7 @@ std::string log_line(LogLevel level, std::string_view message, const LogEvent& e
 void log_without_blocking() {
   struct stat st{};
   if (!may_block || ::fstat(STDERR_FILENO, &st) != 0) return;
+  is_terminal = ::isatty(STDERR_FILENO) == 1;
   may_block = false;
   if (S_ISSOCK(st.st_mode)) {
     send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;

@@ -57,9 +57,10 @@ std::string log_line(LogLevel level, std::string_view message, const LogEvent& e
 /// From here on what is said goes to syslog too (base/syslog.hpp).
 void log_to_syslog();
 
-/// From here on no line may block: one that standard error does not take at once is dropped. The thread that enforces a
-/// deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md), nor must one that waits for its
-/// turn, or has acquired the lock and not started the command yet. Once is enough; more do nothing.
+/// From here on no line may block: one that standard error does not take at once is dropped, on a terminal after 20 ms.
+/// The thread that enforces a deadline must not wait for whoever reads standard error (R5 of tests/PROOFS.md), nor must
+/// one that waits for its turn, or has acquired the lock and not started the command yet. Once is enough; more do
+/// nothing.
 void log_without_blocking();
 
 /// In a process that has closed its descriptors, standard error too: messages go to syslog alone, if they do.
