@@ -95,7 +95,8 @@ links_lead_somewhere() {
   touch mine
   run cmake -P build/uninstall.cmake
   [ "$status" != 0 ]
-  [ -e mine ] && [ -e 'mine;b/bin/rlock' ]
+  [ -e mine ]
+  [ -e 'mine;b/bin/rlock' ]
   DESTDIR=$PWD/destination cmake --install build
   DESTDIR=$PWD/destination cmake -P build/uninstall.cmake
   [ -z "$(find destination -type f -o -name rlock)" ]
