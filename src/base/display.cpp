@@ -29,7 +29,7 @@ struct Character {
 // The first one of text that printable() has returned: well-formed.
 Character first_of(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t bytes = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  const auto bytes = character_size(text.front());
   char32_t code = bytes == 1 ? lead : lead & (0x7fU >> bytes);
   for (const char c : text.substr(1, bytes - 1)) code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3fU);
   return {bytes, code};

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text.hpp"
 #include "base/utf8_locale.hpp"
 
 namespace rlock::base {
 namespace {
 
 std::string_view first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  const auto character = text.substr(0, length);
-  const bool is_whole = character.size() == length &&
+  const auto size = character_size(text.front());
+  const auto character = text.substr(0, size);
+  const bool is_whole = character.size() == size &&
                         std::ranges::all_of(character.substr(1), [](unsigned char c) { return (c & 0xc0U) == 0x80; });
   return is_whole ? character : text.substr(0, 1);
 }

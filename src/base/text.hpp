@@ -17,6 +17,12 @@ void append_hex(std::string& text, unsigned char byte);
 /// in a message that quotes what a user typed (R23 of tests/PROOFS.md).
 std::string without_credentials(std::string_view text);
 
+/// How many bytes a character of UTF-8 has, as the first of them says; 1 for a byte that begins none.
+constexpr std::size_t character_size(char first) {
+  const auto lead = static_cast<unsigned char>(first);
+  return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
 /// As much of text as fits into max bytes, without a character of UTF-8 that is cut off.
 std::string_view whole_characters(std::string_view text, std::size_t max);
 
