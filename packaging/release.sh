@@ -9,7 +9,7 @@
 #
 # The same sources give the same bytes, wherever and by whomever they are built: the time that is noted in the tar file is
 # SOURCE_DATE_EPOCH, by default that of the commit. SOURCES in the tar file names the version of everything inside.
-# Runs on Debian and Ubuntu on x86_64; ARCHITECTURE.md (Static and small) says why it builds as it does.
+# Runs on Debian and Ubuntu on x86_64; docs/decisions/musl-release.md says why it builds as it does.
 set -euo pipefail
 
 # Debian's source packages, which apt checks: those whose releases still get repairs from their authors.

@@ -64,3 +64,16 @@ only() {
     compgen -G "$BATS_TEST_DIRNAME/$file" >/dev/null || compgen -G "$BATS_TEST_DIRNAME/*/$file" >/dev/null || [ -e "$BATS_TEST_DIRNAME/../$file" ]
   done
 }
+
+@test "each decision is a short record, and stands in their list" {
+  local record name
+  for record in "$BATS_TEST_DIRNAME"/../docs/decisions/*.md; do
+    name=${record##*/}
+    [ "$name" = README.md ] || {
+      grep -qF "]($name)" "${record%/*}/README.md" && grep -q '^\*\*Choice\.\*\* ' "$record" && (($(wc -l <"$record") <= 60))
+    } || {
+      echo "$name"
+      return 1
+    }
+  done
+}

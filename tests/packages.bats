@@ -37,9 +37,7 @@ data() {
     for file in "$root"/man/*; do
       echo "644 $1/share/man/man${file##*.}/${file##*/}"
     done
-    for file in "$root"/docs/*; do
-      echo "644 $1/share/doc/rlock/docs/${file##*/}"
-    done
+    (cd "$root" && find docs -type f -printf "644 $1/share/doc/rlock/%p\n")
     for file in "$root"/packaging/examples/*; do
       mode=644
       [[ $file != *.sh ]] || mode=755

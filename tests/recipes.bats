@@ -443,7 +443,7 @@ until_ended() {
       return 1
     }
   done
-  for text in "$examples"/*.md "$BATS_TEST_DIRNAME"/../{README,ARCHITECTURE,CONTRIBUTING}.md "$BATS_TEST_DIRNAME"/../docs/*.md; do
+  for text in "$examples"/*.md "$BATS_TEST_DIRNAME"/../{README,ARCHITECTURE,CONTRIBUTING}.md "$BATS_TEST_DIRNAME"/../docs/{,decisions/}*.md; do
     for link in $(grep -oE '\]\([^)]*\)' "$text" | sed 's/^](//; s/)$//'); do
       [[ $link != http* ]] || continue
       file=$(dirname "$text")/${link%%#*}

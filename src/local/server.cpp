@@ -41,8 +41,8 @@ bool is_shared(const char* path) {
          (st.st_mode & S_IWOTH) != 0;
 }
 
-// Independent of the environment, so that a login, cron and a service of one user find the same server (ARCHITECTURE.md
-// lists the alternatives). /run/lock is not private to a service, and no cleaner empties it; /tmp is used if only root
+// Independent of the environment, so that a login, cron and a service of one user find the same server (docs/decisions/
+// local-server.md lists the alternatives). /run/lock is not private to a service, and no cleaner empties it; /tmp is used if only root
 // can write /run/lock.
 std::string directory_of_user() {
   const auto name = "/rlock-" + std::to_string(::geteuid());
