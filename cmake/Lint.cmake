@@ -28,6 +28,8 @@ rlock_lint(shell ${SHELLCHECK} -x ${lint_shell} .ci/run)
 # Shellcheck cannot see what `load helper` defines, and which variables helper.bash reads (SC2154, SC2034). printf '%99s'
 # without an argument is how the tests make long texts (SC2183).
 rlock_lint(bats ${SHELLCHECK} --shell=bats --severity=warning --exclude=SC2154,SC2034,SC2183 ${lint_bats})
+# Conditions that cannot fail their test.
+rlock_lint(errexit python3 -B tests/tools/errexit.py ${lint_bats})
 rlock_lint(python ${FLAKE8} --max-line-length=128 tests)
 
 add_custom_target(format COMMAND ${CLANG_FORMAT} -i ${lint_cpp} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)

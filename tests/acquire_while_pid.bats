@@ -386,7 +386,7 @@ t = threading.Thread(target=time.sleep, args=(1000,)); t.start(); print(t.native
 @test "process 1 is refused: it could not be stopped if the lock were lost" {
   # In a namespace of its own: it must not be that of this machine, whatever rlock does.
   { [ "$EUID" = 0 ] && unshare --pid --fork true 2>/dev/null; } || skip 'needs root and pid namespaces'
-  run -64 timeout 20 unshare --pid --fork --kill-child bash -c '[ $$ = 1 ] && rlock acquire --while-pid 1 "$1"; exit $?' bash "$key"
+  run -64 timeout 120 unshare --pid --fork --kill-child bash -c '[ $$ = 1 ] && rlock acquire --while-pid 1 "$1"; exit $?' bash "$key"
   [ "$output" = 'rlock: --while-pid: process 1 cannot be stopped if the lock is lost; write rlock run KEY -- COMMAND' ]
   is_free
 }

@@ -415,11 +415,11 @@ bad() {
   mkdir directory
   expect_error 78 '--config: directory is a directory; name a file' rlock acquire --config directory "$key"
   mkfifo pipe
-  expect_error 78 '--config: pipe is a named pipe; name a file' timeout 10 rlock acquire --config pipe "$key"
-  expect_error 78 '--password-file: pipe is a named pipe' timeout 10 rlock acquire --password-file pipe "$key"
+  expect_error 78 '--config: pipe is a named pipe; name a file' timeout 120 rlock acquire --config pipe "$key"
+  expect_error 78 '--password-file: pipe is a named pipe' timeout 120 rlock acquire --password-file pipe "$key"
   expect 0 rlock status --config /dev/null
   [ "$(ttl --config <(sleep 0.1 && echo 'ttl = 21s'))" = 21s ]
-  expect_error 78 'longer than 64 KiB' timeout 10 rlock acquire --config /dev/zero "$key"
+  expect_error 78 'longer than 64 KiB' timeout 120 rlock acquire --config /dev/zero "$key"
   is_free
 }
 

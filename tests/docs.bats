@@ -145,7 +145,7 @@ examples_of() {
 
 # example: runs $example, which is to succeed. What it printed is in ./said.
 example() {
-  timeout 30 bash -c "$example" >said 2>&1 </dev/null || {
+  timeout 120 bash -c "$example" >said 2>&1 </dev/null || {
     echo "$example"
     cat said
     return 1

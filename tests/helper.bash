@@ -6,7 +6,8 @@ bats_require_minimum_version 1.5.0
 
 RLOCK=${RLOCK:-$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)/build/release/rlock}
 PATH="$(dirname "$RLOCK"):$PATH"
-export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-120}
+# Seconds, for a test that hangs: far more than any takes, on a busy machine too.
+export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-600}
 
 # What the machine or its user may have set must not reach the tests.
 unset "${!RLOCK_@}" REDISCLI_AUTH
@@ -122,16 +123,24 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 # redis COMMAND...: asks the server of the file directly.
 redis() { redis-cli -s "$sock" "$@"; }
 
-# until_true SECONDS COMMAND...: waits for a condition, looking often; fails when it does not come in time.
+# until_true SECONDS COMMAND...: waits for a condition, looking often; fails when it does not come in time. Fewer than 10
+# seconds are how soon a promise wants it; 10 and more are there for what hangs, and are taken three times. They are seconds of
+# an idle machine: on a busy one, time counts as much less as a short sleep takes longer than it should.
 until_true() {
-  local end=$((SECONDS + $1 + 1))
+  local patience=$(($1 * 1000000 + 500000)) woke=${EPOCHREALTIME/[.,]/} slept now
+  (($1 < 10)) || patience=$((patience * 3))
   shift
   until "$@" >/dev/null 2>&1; do
-    if ((SECONDS > end)); then
+    if ((patience < 0)); then
       echo "never came true: $*" >&2
       return 1
     fi
+    slept=${EPOCHREALTIME/[.,]/}
     sleep 0.01
+    now=${EPOCHREALTIME/[.,]/}
+    # 12 ms: it has to be started, too.
+    patience=$((patience - (now - woke) * 12000 / (now - slept > 12000 ? now - slept : 12000)))
+    woke=$now
   done
 }
 

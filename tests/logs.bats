@@ -180,14 +180,14 @@ listen() {
   needs_mounts
   listen deaf
   own_server
-  with_log timeout -k 1 20 rlock run -v --syslog -t 2s "$key" -- sleep 60 2>said 3>&- &
+  with_log timeout -k 1 120 rlock run -v --syslog -t 2s "$key" -- sleep 60 2>said 3>&- &
   until_true 10 grep -q holding said
   kill_own_server
   ended 79 $!
   grep -q "lost $key after [12]s" said
   own_server
   rm log
-  with_log timeout -k 1 5 rlock run --syslog "$key" -- true
+  with_log timeout -k 1 120 rlock run --syslog "$key" -- true
 }
 
 # listen_to_streams: the same where clients have to connect; listen_to_streams deaf accepts none, after one.
@@ -221,7 +221,7 @@ listen_to_streams() {
   [[ $(sed -n 2p said) = '<14>'*"]: released $key after "*'|' ]]
   rm log
   listen_to_streams deaf
-  with_log timeout -k 1 5 rlock run --syslog "$key" -- true
+  with_log timeout -k 1 120 rlock run --syslog "$key" -- true
 }
 
 @test "--syslog: rlock killed, its guard says so there" {

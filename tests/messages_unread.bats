@@ -15,13 +15,13 @@ full_pipe() {
   local option
   full_pipe
   for option in -v --log-format=json; do
-    timeout -s KILL 10 rlock run "$option" -t 2s "$key" -- touch "at-once$option" 2>full 9>&-
+    timeout -s KILL 120 rlock run "$option" -t 2s "$key" -- touch "at-once$option" 2>full 9>&-
     [ -e "at-once$option" ]
     rlock acquire -t 800ms "$key" >token
-    timeout -s KILL 10 rlock run "$option" -t 2s "$key" -- touch "later$option" 2>full 9>&-
+    timeout -s KILL 120 rlock run "$option" -t 2s "$key" -- touch "later$option" 2>full 9>&-
     [ -e "later$option" ]
   done
-  timeout -s KILL 10 rlock acquire -v "$key" 2>full 9>&- | grep -q .
+  timeout -s KILL 120 rlock acquire -v "$key" 2>full 9>&- | grep -q .
 }
 
 @test "a message that nobody reads keeps no signal out" {

@@ -1,8 +1,6 @@
 # The quickest questions to the model, and mutants of it that must be caught. tests/model/run.sh asks all.
 load helper
 
-# Each builds and runs a program that does nothing but reckon: on a busy machine it takes its time.
-setup_file() { export BATS_TEST_TIMEOUT=180; }
 setup() { :; }
 
 @test "no lease is shortened, revived or renewed blindly, in every order of events (2 clients, any faults)" {

@@ -148,8 +148,8 @@ lock_serves() {
 @test "several keys over a link that is too slow to renew the first while the next is acquired: 69 in the end, never busy" {
   not_under_acl 'a proxy here passes no password on'
   proxy 'delay down 200'
-  expect 69 timeout 60 rlock run -n -t 600ms --with "$key-2" "$key" -- touch ran
-  expect 69 timeout 60 rlock run -t 600ms --with "$key-2" "$key" -- touch ran
+  expect 69 timeout 120 rlock run -n -t 600ms --with "$key-2" "$key" -- touch ran
+  expect 69 timeout 120 rlock run -t 600ms --with "$key-2" "$key" -- touch ran
   grep -q 'answers too slowly for this --ttl' <<<"$output"
   [ ! -e ran ]
   until_true 5 is_free

@@ -421,7 +421,7 @@ fenced_transactions() {
 	wait "$first"
 	echo rlock status nightly | on web2 >status
 	END
-  until_ended timeout 30 unshare --mount --net bash hosts
+  until_ended timeout 120 unshare --mount --net bash hosts
   [ "$(cat said-1)" = hello ]
   [[ "$(cat said-2)" == *'rlock: busy: try is held by '*web1* ]]
   [ -z "$(cat mail-1 mail-2)" ]

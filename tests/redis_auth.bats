@@ -56,7 +56,7 @@ all_verbs() {
 # refused: each is, and nothing is locked then.
 refused() {
   rejects() {
-    expect 77 timeout 20 rlock "$@"
+    expect 77 timeout 120 rlock "$@"
     echo "$output" >>said
   }
   rejects run -v "$@" "$key" -- touch ran
@@ -128,7 +128,7 @@ refused() {
   echo >newline
   local file
   for file in missing empty newline /dev/zero .; do
-    expect_error 78 '--password-file' timeout 10 rlock acquire --password-file "$file" "$key"
+    expect_error 78 '--password-file' timeout 120 rlock acquire --password-file "$file" "$key"
   done
   is_free
 }
@@ -335,7 +335,7 @@ shows_nothing() {
       for verb in "run -v $key true" "run -v -w 100ms $key true" "acquire -v $key" "renew -v $key $token" \
         "release -v $key $token" "release -v --force $key" "status -v" "status -v $key"; do
         # shellcheck disable=SC2086 # words
-        expect "$wanted" timeout 20 rlock ${verb/-v/-v --connect-timeout 100ms}
+        expect "$wanted" timeout 120 rlock ${verb/-v/-v --connect-timeout 100ms}
         echo "$output" >>said
       done
     done
@@ -376,7 +376,7 @@ shows_nothing() {
     for verb in "run -v -w 100ms $key true" "acquire -v -w 100ms $key" "renew -v $key $key" "release -v $key $key" \
       "status -v" "status -v $key"; do
       # shellcheck disable=SC2086 # words
-      run timeout 20 rlock $verb
+      run timeout 120 rlock $verb
       ((status != 0 && status < 125)) || [ "${verb%% *}" = status ]
       echo "$output" >>said
     done
@@ -412,23 +412,23 @@ shows_nothing() {
   local url
   for url in redis://u:p@192.0.2.1:1 redis+sentinel://u:p@127.0.0.1:1,192.0.2.1:1,192.0.2.2:1/m \
     redis+cluster://:p@192.0.2.1:1,192.0.2.2:1 redis://:p@127.0.0.1:1,redis://:p@192.0.2.1:1,redis://:p@192.0.2.2:1; do
-    expect 69 timeout 20 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
+    expect 69 timeout 120 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
     [ "$(grep -c 'rlock: the password goes to 192.0.2.1 as it is' <<<"$output")" = 1 ]
     [ "$(grep -c 'as it is' <<<"$output")" = 1 ]
   done
   export url key
   # What somebody has decided is not mailed by cron with each job.
-  run --separate-stderr timeout 20 rlock --connect-timeout 100ms --server "$url" acquire -n "$key"
+  run --separate-stderr timeout 120 rlock --connect-timeout 100ms --server "$url" acquire -n "$key"
   [ "$status" = 69 ]
   [[ $stderr != *'as it is'* ]]
-  run timeout 20 script -qec 'rlock --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
+  run timeout 120 script -qec 'rlock --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
   [ "$(grep -c 'rlock: the password goes to 192.0.2.1 as it is' <<<"$output")" = 1 ]
-  run timeout 20 script -qec 'rlock -q --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
+  run timeout 120 script -qec 'rlock -q --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
   [[ $output == *'cannot connect'* && $output != *'as it is'* ]]
   # Nothing to warn of: no password, nobody in between, or TLS.
   for url in redis://192.0.2.1:1 redis://:p@127.0.0.1:1 redis://:p@localhost:1 'redis://:p@[::1]:1' rediss://:p@192.0.2.1:1 \
     unix://:p@/nowhere rediss+sentinel://:p@192.0.2.1:1/m; do
-    expect 69 timeout 20 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
+    expect 69 timeout 120 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
     [[ $output != *'as it is'* ]]
   done
 }

@@ -27,7 +27,7 @@ every_verb() {
   [ ! -e ran ]
 }
 # Far longer than any timeout in here, far shorter than none.
-in_time() { timeout 20 "$@"; }
+in_time() { timeout 120 "$@"; }
 
 # fake REPLY...: a server at unix://$PWD/fake that does only that.
 fake() {

@@ -173,7 +173,7 @@ seconds() { date +%s.%N; }
 }
 
 @test "with --nonblock a server that is down is not waited for" {
-  RLOCK_SERVER=unix:///nonexistent expect 69 timeout 10 rlock run -n --connect-timeout 1m "$key" -- true
+  RLOCK_SERVER=unix:///nonexistent expect 69 timeout 40 rlock run -n --connect-timeout 1m "$key" -- true
 }
 
 @test "a waiter with --wait outlives any outage, however long ago its last answer" {

@@ -94,7 +94,7 @@ job_is_lost() {
   kill_own_server
   rm "$sock"
   # The server that is dying accepts a connection, and ends it.
-  timeout 20 socat "UNIX-LISTEN:$sock" SYSTEM:'head -c 1 >asked' || true
+  timeout 120 socat "UNIX-LISTEN:$sock" SYSTEM:'head -c 1 >asked' || true
   test -s asked
   own_server
   until_true 10 is_reclaimed

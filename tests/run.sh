@@ -1,39 +1,52 @@
 #!/usr/bin/env bash
 # Builds rlock, tests it, and ends with one line: N passed, N failed[, N skipped].
 #
-#   tests/run.sh [--preset P] [--rlock FILE] [--again]                every test: the unit tests and all bats files
-#   tests/run.sh [--preset P] [--rlock FILE] [--again] FILE.bats...   these files alone
-#   tests/run.sh tests/tools/*.bats          the tests of the test tools, which need no rlock; part of every test, but for
-#                                            the presets other than release
+#   tests/run.sh [OPTION...]                 every test: the unit tests and all bats files
+#   tests/run.sh [OPTION...] FILE.bats...    these files alone
 #
-# --again: a file in which a test failed is run once more, alone, when all others are done, and that counts. What failed
-# the first time is named all the same. For machines that are shared with others.
-# --preset: which build of CMakePresets.json is tested. With asan or tsan each report of a sanitizer counts as a failure.
-# --rlock: the bats files test this program, such as that of packaging/release.sh, in place of the preset's.
+#   --preset P     which build of CMakePresets.json is tested (release). With asan or tsan each report of a sanitizer counts
+#                  as a failure.
+#   --rlock FILE   the bats files test this program, such as that of packaging/release.sh, in place of the preset's
+#   --at-risk      of all bats files only those where a sanitizer may find what no other test shows: at_risk below
+#   --again        a file in which a test failed is run once more, alone, when all others are done, and that counts. What
+#                  failed the first time is named above the last line.
+#
+# The tests of the test tools (tests/tools) need no rlock, and are part of every test of the preset release alone.
 # tsan makes vfork a fork and lets signals wait, so files that look at just those are left out unless they are named. With
 # either sanitizer architecture and model are left out, which test no code of rlock's.
 # Exits non-zero where a test failed, did not come to its end, or where nothing ran. Installs what is missing, and says what.
 # The bats files find the binary under test in RLOCK.
 set -euo pipefail
 
-preset=release again='' tested=
+# Trials of deadlines, or of a machine with all its cores busy: the machine is theirs alone, after all others.
+alone=(waiting_stalls faults/{lease,minorities,restarts,failovers})
+# What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
+# guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
+at_risk=(
+    fuzz faults/fake_server redis_errors messages lock_of_others status urls configuration
+    run_lease_lost redis_restart acquire_while_pid sentinel cluster redlock with tls
+    run_ending run_killed run_signals
+)
+
+preset=release again='' tested='' only_at_risk=''
 while [[ ${1-} == --* ]]; do
     case $1 in
         --preset) preset=${2:?tests/run.sh --preset wants a name} && shift 2 ;;
         --again) again=yes && shift ;;
+        --at-risk) only_at_risk=yes && shift ;;
         --rlock) tested=$(realpath -e -- "${2:?tests/run.sh --rlock wants a FILE}") && shift 2 ;;
-        *) echo "tests/run.sh: '$1' is not an option; there are --preset P, --rlock FILE and --again" >&2 && exit 64 ;;
+        *) echo "tests/run.sh: '$1' is not an option; there are --preset P, --rlock FILE, --at-risk and --again" >&2 && exit 64 ;;
     esac
 done
-# Seconds: one test, unless its file says otherwise, and all bats files together. What is not done by then has failed. The
-# aim for all is 900 on 2 cores; the limit is far above it, because it is there for what hangs.
-test_limit=60 all_files=1500
+# Seconds: one test, and all bats files together. What is not done by then has failed. The aim for all is 900 on 2 quiet
+# cores; the limits are far above, because they are there for what hangs.
+export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-600}
+all_files=3600
 if [[ $preset == ?san ]]; then
     # Files look at this where a sanitizer is in the way of what they look at.
     export TEST_SANITIZER=$preset
-    test_limit=180 all_files=4800
+    all_files=7200
 fi
-export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-$test_limit}
 
 files=()
 for file; do
@@ -137,14 +150,12 @@ reap_one() {
     bats_ended "$name" "$out/${name//\//_}" "$status" $((SECONDS - began[$pid]))
 }
 
-# One bats per file: one that hangs or dies takes no other along. As many at once as there are cores, and three at least,
-# since most tests wait most of the time.
+# bats_files MOST FILE...: one bats per file, so that one that hangs or dies takes no other along; so many at once.
 bats_files() {
-    local name left at_once
-    SECONDS=0
-    at_once=$(($(nproc) > 3 ? $(nproc) : 3))
+    local most=$1 name left
+    shift
     for file; do
-        ((${#running[@]} < at_once)) || reap_one
+        ((${#running[@]} < most)) || reap_one
         name=${file#"$root"/}
         left=$((all_files - SECONDS))
         timeout --kill-after=10 "$((left > 0 ? left : 1))" bats --tap --timing "$file" \
@@ -156,26 +167,44 @@ bats_files() {
     done
 }
 
+# is_one_of FILE NAME...: whether a name stands for this file of tests/.
+is_one_of() {
+    local file=${1#"$root"/tests/}
+    shift
+    [[ " $* " == *" ${file%.bats} "* ]]
+}
+
+for name in "${alone[@]}" "${at_risk[@]}"; do
+    [[ -e tests/$name.bats ]] || { echo "tests/run.sh: a list above names $name, and there is no tests/$name.bats" >&2 && exit 70; }
+done
 shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
     # The longest begin first: at the end they would be all that runs.
-    longest=(redlock model tools/soak sentinel redis_down redis_errors faults/{lease,minorities} cluster)
+    longest=(redlock model tools/soak sentinel redis_down redis_errors cluster)
     longest=("${longest[@]/#/$root/tests/}")
     for file in "${longest[@]/%/.bats}" "$root"/tests/{,faults/,tools/}*.bats; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] ||
             [[ $preset == ?san && $file =~ /(architecture|model)\.bats$ ]] ||
             [[ $preset != release && $file == */tools/* ]] ||
+            { [[ -n $only_at_risk ]] && ! is_one_of "$file" "${at_risk[@]}"; } ||
             [[ " ${files[*]} " == *" $file "* ]] || files+=("$file")
     done
 fi
-bats_files "${files[@]}"
+together=() by_itself=()
+for file in "${files[@]}"; do
+    if is_one_of "$file" "${alone[@]}"; then by_itself+=("$file"); else together+=("$file"); fi
+done
+SECONDS=0
+# Most tests wait most of the time.
+bats_files $(($(nproc) * 2)) "${together[@]}"
+bats_files 1 "${by_itself[@]}"
 if ((${#once_more[@]} > 0)); then
     printf '\n# Once more, alone: %s\n' "${once_more[*]}"
     again=
     for name in "${once_more[@]}"; do
         [[ $name == /* ]] || name=$root/$name
-        bats_files "$name"
+        bats_files 1 "$name"
     done
 fi
 for report in "$out"/reports/*; do
@@ -187,7 +216,7 @@ done
 
 echo
 if ((${#unsteady[@]} > 0)); then
-    echo 'Failed the first time, beside others:'
+    echo 'Failed the first time:'
     printf '  %s\n' "${unsteady[@]}"
 fi
 if ((${#failures[@]} > 0)); then

@@ -108,7 +108,7 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
     touch go
     ended 5 "$rlock"
     is_free
-    ! is_gone "$(cat left.pid)"
+    run ! is_gone "$(cat left.pid)"
     [ ! -e seen ]
     touch end
     until_true 10 is_gone "$(cat left.pid)"

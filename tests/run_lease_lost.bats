@@ -288,7 +288,7 @@ poor() (
 
 @test "where nothing can wake a renewal, the command has one lease, and ends like any" {
   not_sanitized 'opens descriptors'
-  run -0 timeout 20 bash -c "$(declare -f poor)"'; poor 6 rlock run --ttl 10s "$1" -- sleep 0.1' bash "$key"
+  run -0 timeout 120 bash -c "$(declare -f poor)"'; poor 6 rlock run --ttl 10s "$1" -- sleep 0.1' bash "$key"
   [[ $output == *"no renewal"* ]]
   is_free
 }
@@ -328,7 +328,7 @@ poor() (
 	if status != 79 or termios.tcgetattr(terminal) != before:
 	    sys.exit(f"status {status}, modes {termios.tcgetattr(terminal)[:4]} instead of {before[:4]}")
 	END
-  run -0 timeout 30 python3 terminal.py "$key" "$sock"
+  run -0 timeout 120 python3 terminal.py "$key" "$sock"
 }
 
 @test "answers that are slow, but in time for a try, keep the lease" {

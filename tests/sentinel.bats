@@ -6,7 +6,6 @@ load certificates
 load topologies
 
 setup_file() {
-  export BATS_TEST_TIMEOUT=60
   start_field sentinel down_after_ms=1000,failover_timeout_ms=2000
 }
 teardown_file() {
@@ -35,7 +34,7 @@ another_master() { field 'until(lambda: field.master() not in (None, before), "a
 port_of_master() { field 'print(field.master().port)'; }
 # redis COMMAND...: asks the master, as the Sentinels name it when `here` was called.
 here() { at=$(port_of_master); }
-redis() { timeout 10 redis-cli -p "$at" "$@"; }
+redis() { timeout 120 redis-cli -p "$at" "$@"; }
 # The ports of the Sentinels.
 watchers() { grep -o '[0-9]*[,/]' <<<"${url#*//}" | tr -d ',/'; }
 # to HOST:PORT...: the URL of other Sentinels.
@@ -99,7 +98,7 @@ is_renewed() { [ "$(redis pttl "rlock:$key")" -gt 5000 ]; }
 @test "a Sentinel that is dead or silent is passed over" {
   local deaf
   deaf=$(free_port)
-  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$deaf" >deaf
+  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$deaf" >deaf
   until_true 10 grep -q ready deaf
   RLOCK_SERVER=$(to "127.0.0.1:$(dead_port)" "127.0.0.1:$deaf" "127.0.0.1:$(watchers | head -n 1)") \
     expect 0 rlock run --connect-timeout 3s "$key" -- true
@@ -203,7 +202,7 @@ lone() {
 # old_sentinel PORT: a Sentinel that goes on naming this one as the master; its own port in $old.
 old_sentinel() {
   old=$(free_port)
-  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
     --reply "hex:$(printf '*2\r\n$9\r\n127.0.0.1\r\n$5\r\n%s\r\n' "$1" | od -An -v -tx1 | tr -d ' \n')" \
     --reply 'text:-ERR unknown' >old
   until_true 10 grep -q ready old
@@ -410,7 +409,7 @@ old_sentinel() {
   hex() { "$@" | od -An -v -tx1 | tr -d ' \n'; }
   fields=(ip 127.0.0.1 port "$at" flags master role-reported master role-reported-time 9223372036854775807)
   old=$(free_port)
-  background timeout 50 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
     --reply "hex:$(hex resp 127.0.0.1 "$at")" --reply "hex:$(hex resp "${fields[@]}")" --reply 'text:-ERR unknown' >old
   until_true 10 grep -q ready old
   field 'until(lambda: int(field.master().redis("INFO", "server").split("uptime_in_seconds:")[1].split()[0]) > 3, "a long uptime")'

@@ -46,7 +46,7 @@ setup_file() {
 }
 teardown_file() { stop_servers; }
 
-watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 60 python3 -; }
+watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 120 python3 -; }
 
 @test "it shows who comes and goes, and q leaves the terminal as it was" {
   redis flushall

@@ -30,8 +30,8 @@ redis() { redis-cli -s "$dir/$1.sock" "${@:2}"; }
 
 # refused TEXT URL: 77 with the reason, for a run and for an acquire; no command was run, and no password was sent.
 refused() {
-  expect_error 77 "$1" timeout 20 rlock --server "$2" run "$key" -- touch ran
-  expect_error 77 "$1" timeout 20 rlock --server "$2" acquire -n "$key"
+  expect_error 77 "$1" timeout 120 rlock --server "$2" run "$key" -- touch ran
+  expect_error 77 "$1" timeout 120 rlock --server "$2" acquire -n "$key"
   [ ! -e ran ]
 }
 
@@ -153,7 +153,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   refused 'it does not name 127.0.0.1' "$(url 127.0.0.1 "$peer")"
   [ ! -s heard ]
   # A peer that is no Redis hears the password, but never answers.
-  expect 69 timeout 20 rlock --connect-timeout 500ms --server "$(url localhost "$peer")" acquire -n "$key"
+  expect 69 timeout 120 rlock --connect-timeout 500ms --server "$(url localhost "$peer")" acquire -n "$key"
   grep -q "$canary" heard
 }
 
@@ -170,7 +170,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   [ ! -s heard ]
   # Redis itself says nothing to a greeting of TLS; what does not speak RESP either may answer with text.
   plain=$(free_port)
-  background timeout 50 socat "TCP-LISTEN:$plain,bind=127.0.0.1,fork,reuseaddr" SYSTEM:'echo 220 mail.example; sleep 5'
+  background timeout 120 socat "TCP-LISTEN:$plain,bind=127.0.0.1,fork,reuseaddr" SYSTEM:'echo 220 mail.example; sleep 5'
   until_true 10 listens "$plain"
   refused 'does not speak TLS' "$(url localhost "$plain")"
 }
@@ -196,7 +196,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
       local token=
       [[ $verb != re* ]] || token=0123456789abcdef0123456789abcdef
       # shellcheck disable=SC2046,SC2086 # words
-      expect_error 69 'no answer' timeout 20 rlock --connect-timeout 300ms $verb "$key" $token \
+      expect_error 69 'no answer' timeout 120 rlock --connect-timeout 300ms $verb "$key" $token \
         $([ "$verb" != 'run -n' ] || echo touch ran)
     done
     rlock --connect-timeout 1m run "$key" -- touch ran 2>/dev/null 3>&- &
@@ -210,7 +210,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 @test "a handshake that drips when the lock is to be released does not hold up the caller" {
   dripping
   # shellcheck disable=SC2016
-  expect 3 timeout 20 rlock --connect-timeout 500ms --server "$(url localhost "$drip")" run --ttl 3s "$key" -- \
+  expect 3 timeout 120 rlock --connect-timeout 500ms --server "$(url localhost "$drip")" run --ttl 3s "$key" -- \
     sh -c 'printf "drip down 40\ncut-now\n" | socat -t 1 - UNIX-CONNECT:control >/dev/null; exit 3'
   until_true 10 is_released
 }

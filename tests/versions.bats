@@ -8,7 +8,7 @@ setup_file() {
   local script
   for script in "$(dirname "$RLOCK")"/scripts/*.lua; do
     sed -e "s/^local VERSION = '1'/local VERSION = '3 new'/" "$script" >"$BATS_FILE_TMPDIR/next/${script##*/}"
-    ! cmp -s "$script" "$BATS_FILE_TMPDIR/next/${script##*/}"
+    run ! cmp -s "$script" "$BATS_FILE_TMPDIR/next/${script##*/}"
   done
 }
 teardown_file() { stop_servers; }

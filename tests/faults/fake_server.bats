@@ -3,10 +3,6 @@
 
 load ../helper
 
-setup_file() {
-    export BATS_TEST_TIMEOUT=60
-}
-
 setup() {
     listen=$BATS_TEST_TMPDIR/s
     server_pid=
@@ -29,7 +25,7 @@ serve() {
 ask() {
     for ((n = 0; n < ${1:-1}; n++)); do
         printf '*1\r\n$4\r\nPING\r\n'
-    done | timeout 20 socat -t 1 - "UNIX-CONNECT:$listen"
+    done | timeout 120 socat -t 1 - "UNIX-CONNECT:$listen"
 }
 
 @test "by default it accepts and answers nothing, to a TLS hello neither" {
@@ -74,7 +70,7 @@ ask() {
     kill "$server_pid"
     wait "$server_pid" || true
     serve --reply close-at-once
-    run timeout 20 socat -u "UNIX-CONNECT:$listen" -
+    run timeout 120 socat -u "UNIX-CONNECT:$listen" -
     [ "$status" = 0 ]
 }
 
@@ -128,6 +124,6 @@ ask() {
 }
 
 @test "a reply of no known name stops the start" {
-    run -2 timeout 20 python3 -B "$BATS_TEST_DIRNAME/fake_server.py" --listen "unix:$listen" --reply bogus
+    run -2 timeout 120 python3 -B "$BATS_TEST_DIRNAME/fake_server.py" --listen "unix:$listen" --reply bogus
     [[ "$output" == *"no such reply: bogus"* ]]
 }

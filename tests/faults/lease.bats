@@ -34,7 +34,7 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.77", 53))
   until_true 10 test -e bound
   rm bound
   # shellcheck disable=SC2016
-  timeout 40 unshare --mount sh -c 'for f in resolv.conf nsswitch.conf hosts; do
+  timeout 120 unshare --mount sh -c 'for f in resolv.conf nsswitch.conf hosts; do
       [ ! -e "/etc/$f" ] || mount --bind "$f" "/etc/$f"; done; exec "$@"' sh "$@"
 }
 

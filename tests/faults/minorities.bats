@@ -2,9 +2,6 @@
 # The short form of minorities.py; tests/soak.sh runs it at length.
 load ../helper
 
-# At the end all who wait have their turn, for up to 4.5 s each, and killed servers do not vote at first.
-setup_file() { export BATS_TEST_TIMEOUT=120; }
-
 @test "five servers, of which two are killed, stopped or cut off all the time, under 8 contenders: no overlap, nobody stopped" {
   python3 -B "$BATS_TEST_DIRNAME/minorities.py" --seconds 15 --keep "$BATS_TEST_TMPDIR/trial"
 }

@@ -2,8 +2,6 @@
 # The soak, briefly: contenders, waiters and releases under faults drawn at random. tests/soak.sh does it at length.
 load ../helper
 
-setup_file() { export BATS_TEST_TIMEOUT=240; }
-
 # soak OPTION...: with a new seed each time; what went wrong is printed with it.
 soak() {
   local seed=$RANDOM

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Finds `a && b` where bats does not notice that a failed: errexit overlooks all of a list but its last command, so only
-as the last statement of a test does it count.
+"""Finds what bats does not notice: errexit overlooks all of a list `a && b` but its last command, and any command behind `!`,
+so only as the last statement of a test or a function does either count.
 
     errexit.py FILE...      prints file:line: text for each; exits 1 where there is one
 """
@@ -25,9 +25,12 @@ def found(lines):
             continue  # a document of its own
         text = QUOTED.sub("", line).strip()
         following = next((other for other in lines[number:] if other.strip()), "}")
-        if (inside and not text.startswith("#") and " && " in text + " " and not FINE.search(text)
+        is_last = following.startswith("}")
+        if text.startswith("! ") and "||" not in text and not is_last:
+            yield number, line.strip()
+        elif (inside and not text.startswith("#") and " && " in text + " " and not FINE.search(text)
                 and not text.startswith("(") and text.count("'") % 2 == 0 and not text.endswith("&&")
-                and not following.startswith("}")):
+                and not is_last):
             yield number, line.strip()
 
 

@@ -4,7 +4,6 @@
 load ../helper
 
 setup_file() {
-    export BATS_TEST_TIMEOUT=60
     export SERVER=$BATS_FILE_TMPDIR/redis
     redis-server --port 0 --unixsocket "$SERVER" --save '' --appendonly no \
         --dir "$BATS_FILE_TMPDIR" --logfile "$BATS_FILE_TMPDIR/redis.log" 3>&- &
@@ -61,7 +60,7 @@ resp() {
 
 # talk: send standard input through the proxy, print all that comes back until it closes
 talk() {
-    timeout 20 socat -t 20 - "UNIX-CONNECT:$listen"
+    timeout 120 socat -t 20 - "UNIX-CONNECT:$listen"
 }
 
 # client TEXT: connect, send TEXT, say so in $sent, print what comes until the end
@@ -439,7 +438,7 @@ milliseconds() {
 }
 
 @test "a fault on the command line that is not understood stops the start" {
-    run -1 timeout 20 python3 -B "$BATS_TEST_DIRNAME/../faults/proxy.py" --listen "unix:$listen" \
+    run -1 timeout 120 python3 -B "$BATS_TEST_DIRNAME/../faults/proxy.py" --listen "unix:$listen" \
         --to "unix:$SERVER" --fault bogus
     [[ "$output" == *"no such command: bogus"* ]]
 }
