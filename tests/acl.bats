@@ -61,7 +61,7 @@ everything() {
   [ "$(paste -sd ' ' passed)" = '1 2' ] || return
   rlock acquire "$key" >token || return
   rlock release --force "$key" || return
-  rlock run --ttl 10m "$key" -- sh -c 'touch up; exec sleep 20' 3>&- &
+  rlock run --ttl 10m "$key" -- sh -c 'touch up; exec sleep 600' 3>&- &
   until_true 10 test -e up || return
   # Soon: within one that is still to be renewed for the first time.
   until_true 5 renewed || return
@@ -88,7 +88,7 @@ sketch() {
   rlock renew "$key" "$token" || return
   rlock status "$key" || return
   rlock status || return
-  rlock run -w 20s "$key" -- sleep 0.1 3>&- &
+  rlock run -w 5m "$key" -- sleep 0.1 3>&- &
   pid=$!
   until_true 20 waits_or_is_gone "$pid" || return
   leave_records
@@ -205,10 +205,10 @@ waits_or_is_gone() { waiting 1 || is_gone "$1"; }
   field "for each in field.servers: each.redis('ACL', 'SETUSER', 'least', 'reset', '>p', *'$acl'.split()); each.redis('ACL', 'LOG', 'RESET')"
   echo p >password
   RLOCK_SERVER=${url//redis:\/\//redis:\/\/least:@}
-  export RLOCK_SERVER RLOCK_GRACE=1s RLOCK_TTL=1s RLOCK_PASSWORD_FILE=password
+  export RLOCK_SERVER RLOCK_GRACE=1s RLOCK_TTL=3s RLOCK_PASSWORD_FILE=password
   # Until they are old enough to vote.
   until_true 10 rlock run -n "$key" -- true
-  background rlock run "$key" -- sh -c 'touch up; sleep 0.6'
+  background rlock run -k 100ms "$key" -- sh -c 'touch up; sleep 1.5'
   until_true 10 test -e up
   expect 75 rlock acquire -n "$key"
   expect 0 rlock run "$key" -- true

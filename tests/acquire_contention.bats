@@ -173,7 +173,7 @@ grows_strictly() { sort -cnu "$1"; }
 @test "who gives up leaves the queue, and nothing of itself behind" {
   local token
   token=$(rlock acquire "$key")
-  background rlock run -w 1s "$key" -- true
+  background rlock run -w 5s "$key" -- true
   until_true 10 waiting 1
   ended 75 $!
   waiting 0
@@ -183,7 +183,7 @@ grows_strictly() { sort -cnu "$1"; }
 }
 
 @test "a lease that nobody releases ends, and the first waiter has it then" {
-  rlock acquire --ttl 1s "$key"
+  rlock acquire --ttl 5s "$key"
   waiter first
   until_true 10 waiting 1
   waiter second

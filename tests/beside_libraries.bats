@@ -25,7 +25,7 @@ turns() { [ "$(grep -c . "$1")" -ge "$2" ]; }
 @test "a library has its turns beside six rlocks that hand the lock over among themselves, though none has met it" {
   for _ in 1 2 3 4 5 6; do background rlocks stop; done
   until_true 10 turns ours 100
-  background library redis-py 60
+  background library redis-py 600
   until_true 30 turns log 1
   # Again and again: each time after rlocks have had theirs.
   local ours
@@ -38,9 +38,9 @@ turns() { [ "$(grep -c . "$1")" -ge "$2" ]; }
 }
 
 @test "an rlock has its turn beside three libraries" {
-  for i in 1 2 3; do background library "$i" 60; done
+  for i in 1 2 3; do background library "$i" 600; done
   until_true 30 turns log 10
-  for _ in $(seq 10); do expect 0 rlock run -w 20s "$key" -- true; done
+  for _ in $(seq 10); do expect 0 rlock run -w 5m "$key" -- true; done
 }
 
 # watches: the first of the queue tracks the key.

@@ -148,7 +148,7 @@ bad() {
   expect 75 rlock run "$key" -- true
   expect 0 rlock status "$key-free"
   # --wait is nearer than the file's nonblock.
-  background rlock run --wait 10s "$key" -- true
+  background rlock run --wait 5m "$key" -- true
   until_true 10 waiting 1
   rlock release "$key" "$token"
   finish

@@ -109,7 +109,7 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
 
 @test "no terminal, 16 descriptors and little memory: a long job runs, and its lock is renewed" {
   not_sanitized 'takes terabytes of addresses'
-  (ulimit -n 16 -v 100000 && exec setsid --wait "$RLOCK" run -t 1s -k 100ms "$key" -- sh -c 'sleep 1.5; exit 4') 3>&- &
+  (ulimit -n 16 -v 100000 && exec setsid --wait "$RLOCK" run -t 3s -k 100ms "$key" -- sh -c 'sleep 4; exit 4') 3>&- &
   ended 4 $!
 }
 
@@ -117,7 +117,7 @@ has_closed() { [ -e "/proc/$1/fd/0" ] && [ ! -e "/proc/$1/fd/$2" ]; }
   not_sanitized 'opens libraries and files of its own'
   local most
   for most in 4 5 6 7; do
-    run bash -c 'ulimit -n "$1" && exec "${@:2}"' bash "$most" "$RLOCK" run --connect-timeout 100ms "$key" -- true
+    run bash -c 'ulimit -n "$1" && exec "${@:2}"' bash "$most" "$RLOCK" run --connect-timeout 5s "$key" -- true
     [ "$status" = 0 ] || { [[ $status == @(69|125) ]] && [[ $output == "rlock: "*@("Too many open files"|"No file descriptors available")* ]]; }
   done
   is_free

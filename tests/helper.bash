@@ -144,6 +144,13 @@ until_true() {
   done
 }
 
+# until_renewed MS: the lease of $key begins anew; MS is less than its ttl, and more than its holder lets pass without one.
+until_renewed() {
+  redis pexpire "rlock:$key" "$1"
+  until_true 10 lease_is_longer_than "$1"
+}
+lease_is_longer_than() { [ "$(redis pttl "rlock:$key")" -gt "$1" ]; }
+
 is_held() { [ "$(redis exists "rlock:${1:-$key}")" = 1 ]; }
 is_free() { [ "$(redis exists "rlock:${1:-$key}")" = 0 ]; }
 # waiting N [KEY]: exactly N stand in the queue.

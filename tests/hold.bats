@@ -31,7 +31,7 @@ is_held_on() {
 
 @test "a hold shorter than the ttl, and one that is longer" {
   rlock run -t 1m --hold 5s "$key-a" -- true
-  rlock run -t 300ms --hold 1m "$key-b" -- true
+  rlock run -t 3s --hold 1m "$key-b" -- true
   [ "$(redis pttl "rlock:$key-a")" -le 5000 ]
   [ "$(redis pttl "rlock:$key-b")" -gt 50000 ]
 }
@@ -235,7 +235,7 @@ is_held_on() {
   rlock run --slots 2 --hold 2s "$key" -- true
   expect 75 rlock run --slots 2 -n "$key" -- touch ran
   [[ $output == *'whose command has ended (--hold)'* ]]
-  expect 0 rlock run --slots 2 -w 20s "$key" -- true
+  expect 0 rlock run --slots 2 -w 5m "$key" -- true
   rlock release --force "$key"
   is_free
 }

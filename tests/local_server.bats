@@ -198,7 +198,7 @@ no_server() { [ -z "$(servers)" ]; }
 }
 
 @test "a run whose server was replaced by another is lost" {
-  background rlock run --ttl 3s -k 200ms "$key" -- sh -c 'touch up; exec sleep 30'
+  background rlock run --ttl 3s -k 200ms "$key" -- sh -c 'touch up; exec sleep 600'
   local rlock=$! old
   until_true 10 test -e up
   until_true 10 guard_of $rlock

@@ -11,7 +11,7 @@ setup() {
   # shellcheck disable=SC2016 # for the inner shell
   unshare --mount --net sh -c 'ip link set lo up
     for file in hosts resolv.conf nsswitch.conf; do mount --bind "$file" "/etc/$file"; done
-    touch mounted; exec sleep 600' 3>&- &
+    touch mounted; exec sleep 6000' 3>&- &
   holder=$!
   until_true 10 test -e mounted
   mkdir bin
@@ -101,9 +101,9 @@ other_names() {
 
 @test "a getent that hangs is killed, at the deadline and by a signal, and nothing is left" {
   names other.test=127.0.0.1
-  other_names <<<'echo $$ >pid; exec sleep 60'
+  other_names <<<'echo $$ >pid; exec sleep 600'
   expect_error 69 'no answer from the resolver for printer.local' \
-    rlock --server redis://printer.local status --connect-timeout 400ms
+    rlock --server redis://printer.local status --connect-timeout 3s
   is_gone "$(cat pid)"
   rm pid
   rlock --server redis://printer.local acquire --connect-timeout 1m "$key" 3>&- &
@@ -117,7 +117,7 @@ other_names() {
   serve 127.0.0.1
   names other.test=127.0.0.1
   other_names <<<"echo x >>asked; echo '127.0.0.1 STREAM printer.local'"
-  background rlock run --server redis://printer.local --ttl 20s "$key" -- \
+  background rlock run --server redis://printer.local --ttl 60s "$key" -- \
     sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   local rlock=$! token
   until_true 10 test -e up
@@ -127,7 +127,7 @@ other_names() {
   asked() { [ "$(wc -l <asked)" -ge 4 ]; }
   until_true 15 asked
   serve 127.0.0.1
-  redis set "rlock:$key" "$token" PX 20000
+  redis set "rlock:$key" "$token" PX 60000
   renewed() { redis info commandstats | grep -q cmdstat_pexpire; }
   until_true 15 renewed
   touch go
@@ -138,7 +138,7 @@ other_names() {
   not_sanitized 'has threads of its own'
   inside python3 -c 'import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.53", 53)); open("bound", "w"); s.recv(9)
-open("asked", "w"); s.recv(9); import time; time.sleep(60)' 3>&- &
+open("asked", "w"); s.recv(9); import time; time.sleep(600)' 3>&- &
   until_true 10 test -e bound
   rlock --server redis://silent.test acquire --connect-timeout 1m "$key" 3>&- &
   local rlock=$!

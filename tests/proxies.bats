@@ -21,7 +21,7 @@ lock_serves() {
   local token
   token=$(rlock acquire "$key")
   expect 75 rlock run -n "$key" -- true
-  background rlock run -v -w 1m --ttl 1s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  background rlock run -v -w 5m --ttl 3s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
   until_true 20 waiting 1
   expect 0 rlock renew "$key" "$token"
   expect 0 rlock status --exit-code "$key"
@@ -56,7 +56,7 @@ lock_serves() {
   local token
   token=$(rlock acquire --ttl 5m "$key")
   proxy 'deny SUBSCRIBE'
-  background rlock run -w 1m --ttl 5m "$key" -- touch ran
+  background rlock run -w 5m --ttl 5m "$key" -- touch ran
   polls() { redis hvals "rlock:i:{rlock:$key}" | grep -q '^1 p '; }
   until_true 20 polls
   redis config set busy-reply-threshold 20
@@ -99,7 +99,7 @@ lock_serves() {
   local token
   token=$(rlock acquire --ttl 5m "$key")
   proxy
-  background rlock run -w 1m "$key" -- touch ran
+  background rlock run -w 5m "$key" -- touch ran
   until_true 10 waiting 1
   subscribed() { [ -n "$(redis pubsub channels "rlock:w:*")" ]; }
   until_true 10 subscribed

@@ -185,7 +185,7 @@ setting() { sed -n "s/^$2=//p" "$examples/$1"; }
     done
   }
   allowed @system-service >allowed
-  strace -f -qq -o calls rlock run -t 400ms "$key" -- sleep 1
+  strace -f -qq -o calls rlock run -t 3s -k 100ms "$key" -- sleep 1.5
   strace -f -qq -o calls-2 rlock run -t 2s -w 300ms "$key" -- true
   sed -nE 's/^[0-9]+ +([a-z_0-9]+)\(.*/\1/p' calls calls-2 | sort -u >made
   [ "$(wc -l <made)" -ge 20 ]

@@ -250,7 +250,7 @@ refused() {
 }
 
 @test "a connection that breaks is made anew with the password" {
-  REDISCLI_AUTH=$SECRET background rlock run --ttl 600ms "$key" -- \
+  REDISCLI_AUTH=$SECRET background rlock run --ttl 3s -k 100ms "$key" -- \
     sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   local pid=$!
   until_true 10 test -e up
@@ -327,7 +327,7 @@ shows_nothing() {
   local wanted reply token=0123456789abcdef0123456789abcdef
   # The first answers AUTH, or where there is none what comes first.
   while IFS='|' read -r wanted reply; do
-    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 600 \
       --reply "text:-$reply" >fake.log
     until_true 10 grep -q ready fake.log
     for RLOCK_SERVER in unix://ann:canary-123@$PWD/fake unix://$PWD/fake; do

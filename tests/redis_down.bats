@@ -33,7 +33,7 @@ in_time() { timeout 120 "$@"; }
 fake() {
   local reply options=()
   for reply; do options+=(--reply "$reply"); done
-  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 600 \
     "${options[@]}" >fake.log
   until_true 10 grep -q ready fake.log
   export RLOCK_SERVER=unix://$PWD/fake
@@ -101,7 +101,7 @@ fake() {
 }
 
 @test "an answer that drips for ever" {
-  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 600 \
     --reply endless --drip 20 >fake.log
   until_true 10 grep -q ready fake.log
   RLOCK_SERVER=unix://$PWD/fake every_verb "no answer from unix://$PWD/fake"
@@ -131,7 +131,7 @@ fake() {
 	    except BlockingIOError:
 	        break
 	open("ready", "w")
-	time.sleep(60)
+	time.sleep(600)
 	END
   until_true 10 test -e ready
   RLOCK_SERVER=unix://$PWD/full expect_error 69 "$PWD/full" in_time rlock status --connect-timeout 100ms
@@ -147,7 +147,7 @@ fake() {
   start_server gone
   export RLOCK_SERVER=$url
   rlock acquire "$key"
-  background rlock run -w 1s "$key" -- touch ran
+  background rlock run -w 5s "$key" -- touch ran
   until_true 10 waiting 1
   kill -KILL "$(server_pid gone)"
   ended 69 $!
@@ -158,7 +158,7 @@ fake() {
   start_server freezing
   export RLOCK_SERVER=$url
   rlock acquire "$key"
-  background rlock run -w 1s --connect-timeout 500ms "$key" -- touch ran
+  background rlock run -w 5s --connect-timeout 500ms "$key" -- touch ran
   until_true 10 waiting 1
   kill -STOP "$(server_pid freezing)"
   ended 69 $!

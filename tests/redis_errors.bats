@@ -98,7 +98,7 @@ busy_without() {
 @test "BUSY while a renewal comes back: it goes on in its own database" {
   own_server --lua-time-limit 10
   RLOCK_SERVER+="?db=3"
-  background rlock run -v --ttl 3s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  background rlock run -v --ttl 9s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
   until_true 10 test -e up
   until_true 10 renewed_twice
   busy_without normal
@@ -118,7 +118,7 @@ busy_without() {
   redis acl setuser default off
   redis acl setuser u on '>right' +@all '~*' '&*'
   export RLOCK_SERVER=${url/unix:\/\//unix://u:right@}
-  background rlock run -v --ttl 6s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
+  background rlock run -v --ttl 9s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
   until_true 10 test -e up
   until_true 10 renewed_twice
   redis acl setuser u resetpass '>other'
@@ -151,7 +151,7 @@ busy_without() {
 
 @test "OOM during a run: it renews, ends with its own status, and releases the lock" {
   own_server
-  background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
+  background rlock run --ttl 3s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   until_true 10 test -e up
   redis config set maxmemory 1
   redis config resetstat
@@ -275,7 +275,7 @@ busy_without() {
 }
 
 @test "NOSCRIPT during a run: it renews and releases the lock" {
-  background rlock run --ttl 600ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
+  background rlock run --ttl 3s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5'
   until_true 10 test -e up
   redis config resetstat
   redis script flush
@@ -338,7 +338,7 @@ cluster_node() {
 }
 
 @test "an error that rlock has never heard of is an internal one, and its code is said" {
-  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 600 \
     --reply $'text:-WEIRD things \e[31mhappen' >fake.log
   until_true 10 grep -q ready fake.log
   export RLOCK_SERVER=unix://$PWD/fake
@@ -353,7 +353,7 @@ cluster_node() {
   # {7}, {"0"}, {"1", 1}, {-1, 0, 0}, {}, {0, {}}
   for reply in '*1\r\n:7\r\n' '*1\r\n$1\r\n0\r\n' '*2\r\n$1\r\n1\r\n:1\r\n' '*3\r\n:-1\r\n:0\r\n:0\r\n' '*0\r\n' \
     '*2\r\n:0\r\n*0\r\n'; do
-    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 60 \
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/fake" --seconds 600 \
       --reply "hex:$(printf '%b' "$reply" | od -An -v -tx1 | tr -d ' \n')" >fake.log
     until_true 10 grep -q ready fake.log
     changes 70 'does not understand'
@@ -365,7 +365,7 @@ cluster_node() {
 @test "ASK, CROSSSLOT and TRYAGAIN" {
   local error wanted
   while read -r wanted error; do
-    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/$wanted" --seconds 60 \
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "unix:$PWD/$wanted" --seconds 600 \
       --reply "text:-$error" >fake.log
     until_true 10 grep -q ready fake.log
     export RLOCK_SERVER=unix://$PWD/$wanted

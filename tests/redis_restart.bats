@@ -27,7 +27,7 @@ seconds() { date +%s.%N; }
   local back
   own_server "${keeps[@]}"
   start_long_job
-  background rlock run -w 1m "$key" -- sh -c 'date +%s.%N >next'
+  background rlock run -w 5m "$key" -- sh -c 'date +%s.%N >next'
   until_true 10 waiting 1
   kill_own_server
   touch go
@@ -89,7 +89,7 @@ seconds() { date +%s.%N; }
   # Five milliseconds a key, and a look at its clients after each.
   own_server --dbfilename "$key.rdb" --key-load-delay 5000 --loading-process-events-interval-bytes 1024
   until_true 10 answers LOADING get x
-  background rlock run -w 1m "$key-new" -- touch new
+  background rlock run -w 5m "$key-new" -- touch new
   background rlock release --connect-timeout 1m "$key-verb" "$token"
   background rlock renew --connect-timeout 1m "$key-kept" "$kept"
   touch go
@@ -146,7 +146,7 @@ seconds() { date +%s.%N; }
   own_server "${keeps[@]}"
   token=$(rlock acquire "$key-held")
   kill_own_server
-  for verb in "run -w 1m $key-run -- true" "acquire -w 1m $key-acquire" "run --connect-timeout 1m $key-none -- true" \
+  for verb in "run -w 5m $key-run -- true" "acquire -w 5m $key-acquire" "run --connect-timeout 1m $key-none -- true" \
     "renew --connect-timeout 1m $key-held $token" "status --connect-timeout 1m $key-held"; do
     # shellcheck disable=SC2086 # words
     background rlock -v $verb 2>>said >out
@@ -179,7 +179,7 @@ seconds() { date +%s.%N; }
 @test "a waiter with --wait outlives any outage, however long ago its last answer" {
   own_server "${keeps[@]}"
   rlock acquire "$key"
-  background rlock run -v --ttl 1s -w 1m "$key" -- touch ran 2>said
+  background rlock run -v --ttl 1s -w 5m "$key" -- touch ran 2>said
   until_true 10 waiting 1
   kill_own_server
   # Longer than anyone waits without --wait.
@@ -233,9 +233,9 @@ seconds() { date +%s.%N; }
   rlock run -t 24s "$key-renewed" -- sh -c 'until [ -e go ]; do sleep 0.01; done' 3>&- &
   background_pids+=($!)
   until_true 10 is_held "$key-renewed"
-  background rlock run -w 1m "$key" -- sh -c 'echo first >>order'
+  background rlock run -w 5m "$key" -- sh -c 'echo first >>order'
   until_true 10 waiting 1
-  background rlock run -w 1m "$key" -- sh -c 'echo second >>order'
+  background rlock run -w 5m "$key" -- sh -c 'echo second >>order'
   until_true 10 waiting 2
   # What the new master has been told of: who holds, but not who waits.
   for name in "$key" "$key-renewed"; do

@@ -207,7 +207,7 @@ leaves_it_free() {
 
 @test "a waiter has the lock when Redisson's lease ends, or its lock is deleted without a word" {
   their_lock 700
-  expect 0 rlock run -w 10s "$key" -- true
+  expect 0 rlock run -w 5m "$key" -- true
   their_lock
   background rlock run "$key" -- touch ran
   until_true 10 waiting 1
@@ -312,7 +312,7 @@ leaves_it_free() {
   done
   at() { redis-cli -s "$BATS_FILE_TMPDIR/$1-$BATS_TEST_NUMBER.sock" "${@:2}"; }
   # So that they are soon old enough to vote.
-  export RLOCK_SERVER=$urls RLOCK_TTL=1s RLOCK_GRACE=1s
+  export RLOCK_SERVER=$urls RLOCK_TTL=4s RLOCK_GRACE=1s
   # shellcheck disable=SC2016 # the command's own
   expect 0 rlock run "$key" -- sh -c 'rlock renew && ! RLOCK_TOKEN= rlock run -n "$RLOCK_KEY" -- true'
   [ "$(at one exists "$key")$(at two exists "$key")$(at three exists "$key")" = 000 ]

@@ -11,6 +11,9 @@ setup_file() {
     servers+=${servers:+,}$url
   done
   export servers
+  # With a short grace, a short lease has room for late renewals.
+  mkdir -p "$XDG_CONFIG_HOME"
+  echo 'kill-after = 100ms' >"$XDG_CONFIG_HOME/rlock.conf"
   # Until all are old enough to vote.
   until_true 10 all_vote
 }
@@ -59,7 +62,7 @@ queues() {
 # In the order in which this key asks them: it queues at the first.
 first_in_order() {
   rlock acquire "$key" >held
-  rlock run -w 5s "$key" -- true 3>&- &
+  rlock run -w 5m "$key" -- true 3>&- &
   until_true 5 queues 1
   for name in "${names[@]}"; do [ "$(at "$name" zcard "rlock:q:{rlock:$key}")" = 0 ] || first=$name; done
   rlock release "$key" "$(cat held)"
@@ -102,7 +105,7 @@ first_in_order() {
   background rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
   until_true 10 test -e up
   for i in 1 2 3 4 5 6; do
-    background rlock run -w 1m "$key" -- sh -c "echo $i >>order"
+    background rlock run -w 5m "$key" -- sh -c "echo $i >>order"
     until_true 10 queues "$i"
   done
   touch go
@@ -113,10 +116,10 @@ first_in_order() {
 commands_processed() { at "$1" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'; }
 @test "a waiter that has the first vote and no more keeps it, and asks no server all the time" {
   first_in_order
-  rlock acquire --ttl 8s "$key" >token
+  rlock acquire --ttl 30s "$key" >token
   at "$first" del "rlock:$key"
   for name in "${names[@]}"; do commands_processed "$name" >"before.$name"; done
-  rlock run -w 4s "$key" -- touch ran 3>&- &
+  rlock run -w 15s "$key" -- touch ran 3>&- &
   pid=$!
   sleep 2.5
   [ "$(at "$first" pttl "rlock:$key")" -ge 1000 ] # renewed twice; it began with 3 s
@@ -133,7 +136,7 @@ commands_processed() { at "$1" info stats | sed -n 's/^total_commands_processed:
 
 @test "two servers that are down cost nobody the lock" {
   kill_server one two
-  for i in 1 2 3 4 5; do expect 0 rlock run -w 5s "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- echo in'; done
+  for i in 1 2 3 4 5; do expect 0 rlock run -w 5m "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- echo in'; done
   token=$(rlock acquire "$key")
   expect 75 rlock run -n "$key" -- true
   expect 0 rlock renew "$key" "$token"
@@ -177,20 +180,21 @@ status_names_both() {
 }
 
 @test "a server that stands still while the lock is held is named under -v" {
-  background rlock run -v --ttl 1s "$key" -- sh -c 'touch held; sleep 2' 2>said
+  background rlock run -v "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done' 2>said
   until_true 5 test -e held
   stop four
-  until_true 5 grep -q 'no answer from .*four.sock.*; a majority holds without it' said
+  until_true 10 grep -q 'no answer from .*four.sock.*; a majority holds without it' said
+  touch go
   finish
 }
 
 @test "two servers that stand still cost nobody the lock, nor a holder hers" {
   first_in_order
   stop "$first" "$([ "$first" = four ] && echo five || echo four)"
-  expect 0 rlock run -w 5s "$key" -- sleep 4
-  background rlock run -w 10s "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
+  expect 0 rlock run -w 5m "$key" -- sleep 4
+  background rlock run -w 5m "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
   until_true 5 test -e running
-  background rlock run -w 10s "$key" -- sh -c 'echo 2 >>order'
+  background rlock run -w 5m "$key" -- sh -c 'echo 2 >>order'
   finish
   [ "$(tr -d '\n' <order)" = 12 ]
 }
@@ -243,9 +247,9 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   first_in_order
   at "$first" set "rlock:$key" 0123456789abcdef0123456789abcdef px 60000
   expect 0 rlock run -n "$key" -- true
-  background rlock run -w 10s "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
+  background rlock run -w 5m "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
   until_true 5 test -e running
-  background rlock run -w 10s "$key" -- sh -c 'echo 2 >>order'
+  background rlock run -w 5m "$key" -- sh -c 'echo 2 >>order'
   expect 75 rlock run -n "$key" -- true
   finish
   [ "$(tr -d '\n' <order)" = 12 ]
@@ -294,7 +298,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   [ ! -e ran ]
   [ "$(held_at)" = '' ]
   # Once they are old enough, they do.
-  expect 0 rlock run -w 10s "$key" -- touch ran
+  expect 0 rlock run -w 5m "$key" -- touch ran
   is_old one
   is_old two
 }
@@ -314,7 +318,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   for down in 'one two' 'three four' 'five one' 'two three' 'four five' 'one three'; do
     # shellcheck disable=SC2086 # two names
     stop $down
-    fence=$(rlock run -w 5s "$key" -- sh -c 'echo "$RLOCK_FENCE"')
+    fence=$(rlock run -w 5m "$key" -- sh -c 'echo "$RLOCK_FENCE"')
     for name in $down; do kill -CONT "$(server_pid "$name")"; done
     ((fence > last)) || {
       echo "$fence after $last, without $down" >&2
@@ -395,7 +399,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 @test "waiters get the lock in their order when the hold has ended on all servers" {
   rlock run --hold 2s "$key" -- true
   for i in 1 2 3; do
-    background rlock run -w 20s "$key" -- sh -c "echo $i >>order"
+    background rlock run -w 5m "$key" -- sh -c "echo $i >>order"
     until_true 5 queues "$i"
   done
   finish
@@ -422,7 +426,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' 3>&- &
   until_true 5 test -e up
   for i in 1 2 3; do
-    background rlock run --once 1h -w 20s "$key" -- touch ran
+    background rlock run --once 1h -w 5m "$key" -- touch ran
     until_true 5 queues "$i"
   done
   touch go
@@ -434,7 +438,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "while a majority cannot be reached a holder is stopped before its lease ends" {
-  rlock run --ttl 2s "$key" -- sh -c 'touch running; sleep 30' 3>&- &
+  rlock run --ttl 2s "$key" -- sh -c 'touch running; sleep 60' 3>&- &
   pid=$!
   until_true 5 test -e running
   stop one two three

@@ -52,7 +52,7 @@ thaw() { kill -CONT "$(server_pid "replica$1")"; }
 @test "it is tried again until the replica is back" {
   setup_replicas
   freeze 1
-  background rlock run -v -w 1m --replicas 2 --connect-timeout 500ms "$key" -- touch ran 2>said
+  background rlock run -v -w 5m --replicas 2 --connect-timeout 500ms "$key" -- touch ran 2>said
   until_true 10 grep -q 'only 1 of 2.*trying again' said
   [ ! -e ran ]
   thaw 1
@@ -80,25 +80,26 @@ thaw() { kill -CONT "$(server_pid "replica$1")"; }
 
 @test "a renewal that they do not have does not count: the command ends with the lease that they know" {
   setup_replicas
-  local up
-  background rlock run --ttl 3s --replicas 2 "$key" -- sh -c 'touch up; exec sleep 60'
-  until_true 10 test -e up
+  local frozen
+  write_job
+  background rlock run --ttl 3s --replicas 2 "$key" -- ./job
+  until_true 10 job_runs
   freeze 1
-  up=$(uptime_now)
+  frozen=$(uptime_now)
   ended 79 "$!"
   unset 'background_pids[0]'
-  holds "$(uptime_now) < $up + 4"
+  holds "$(last_beat) < $frozen + 3"
   thaw 1
 }
 
 @test "a replica that is away for less than the lease costs nothing" {
   setup_replicas
-  background rlock run -v --ttl 6s -k 200ms --replicas 2 "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' 2>said
+  background rlock run -v --ttl 15s -k 200ms --replicas 2 "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' 2>said
   until_true 10 test -e up
   freeze 2
   until_true 10 grep -q 'not renewed: .*only 1 of 2' said
   thaw 2
-  until_true 10 eval '[ "$(replica 2 pttl "rlock:$key")" -gt 5000 ]'
+  until_true 10 eval '[ "$(replica 2 pttl "rlock:$key")" -gt 13000 ]'
   touch go
   finish
 }

@@ -45,25 +45,25 @@ infos() { redis info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\
 
 @test "when the grace is over, the waiters run, in their order" {
   young_server
-  waiter 1 --grace 3s
+  waiter 1 --grace 9s
   until_true 10 waiting 1
-  waiter 2 --grace 3s
+  waiter 2 --grace 9s
   until_true 10 waiting 2
-  waiter 3 --grace 3s
+  waiter 3 --grace 9s
   until_true 10 waiting 3
   finish
-  holds "$(cat ran.1) - $started >= 2.9"
+  holds "$(cat ran.1) - $started >= 8.9"
   holds "$(cat ran.1) < $(cat ran.2) && $(cat ran.2) < $(cat ran.3)"
 }
 
 @test "the same where waiters poll, because channels are denied to them" {
   young_server
   redis acl setuser default resetchannels
-  waiter 1 --grace 3s
+  waiter 1 --grace 9s
   until_true 10 waiting 1
-  waiter 2 --grace 3s
+  waiter 2 --grace 9s
   finish
-  holds "$(cat ran.1) - $started >= 2.9"
+  holds "$(cat ran.1) - $started >= 8.9"
   holds "$(cat ran.1) < $(cat ran.2)"
 }
 

@@ -237,7 +237,7 @@ job_is_lost() {
 @test "where the run around it has lost the lock and goes on, a run inside acquires it" {
   own_server
   background rlock run -v --on-lost warn "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done
-    rlock run -w 1s "$RLOCK_KEY" -- touch ran; exit 5' 2>said
+    rlock run -w 5m "$RLOCK_KEY" -- touch ran; exit 5' 2>said
   until_true 10 test -e up
   redis del "rlock:$key"
   until_true 10 grep -q 'the command goes on' said
@@ -254,7 +254,7 @@ job_is_lost() {
   local proxy=$!
   until_true 10 grep -qs ready ready
   unset 'background_pids[0]'
-  RLOCK_SERVER=unix://$PWD/proxy RLOCK_TTL=6s start_job
+  RLOCK_SERVER=unix://$PWD/proxy RLOCK_TTL=15s start_job -k 100ms
   restart
   held() { [ "$(echo stats | socat -t 5 - "UNIX:$PWD/control" | jq .held)" = "$1" ]; }
   until_true 10 held 1

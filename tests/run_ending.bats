@@ -76,13 +76,13 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
 }
 
 @test "the lease is renewed while they tidy up" {
-  start_leaver -t 9s -k 4s "trap 'exit 0' TERM; $begins_left; wait"
+  start_leaver -t 15s -k 6s "trap 'exit 0' TERM; $begins_left; wait"
   kill -TERM "$rlock"
   until_true 10 saw TERM
   local before
   before=$(redis pttl "rlock:$key")
   lease_is_longer() { local now; now=$(redis pttl "rlock:$key"); ((now > before)) || ! before=$now; }
-  until_true 6 lease_is_longer
+  until_true 10 lease_is_longer
   ended 0 "$rlock"
   is_gone "$(cat left.pid)"
 }
@@ -202,12 +202,12 @@ another_user() {
 	touch ended
 	END
   chmod +x job
-  "${nobody[@]}" rlock run -t 2s -k 100ms "$key" -- sh -c "./as_root $PWD/job; true" 2>said 3>&- &
+  "${nobody[@]}" rlock run -t 4s -k 100ms "$key" -- sh -c "./as_root $PWD/job; true" 2>said 3>&- &
   local rlock=$!
   until_true 10 test -e runs
   kill -TERM "$rlock"
   until_true 10 grep -q 'holding the lock until it ends' said
-  expect 75 rlock run -w 3s "$key" -- touch beside
+  expect 75 rlock run -w 5s "$key" -- touch beside
   [ ! -e beside ]
   touch go
   ended 143 "$rlock"

@@ -94,7 +94,7 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
 }
 
 @test "the answer of a server on this machine is looked for before rlock sleeps; a renewal sleeps" {
-  strace -f -qq -o calls -e signal=none -e trace=sched_yield,sendto,execve rlock run -t 1s "$key" -- sleep 1
+  strace -f -qq -o calls -e signal=none -e trace=sched_yield,sendto,execve rlock run -t 3s -k 100ms "$key" -- sleep 1.5
   local rlock
   rlock=$(head -n 1 calls | cut -d' ' -f1)
   grep -v "^$rlock " calls >others || true

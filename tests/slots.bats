@@ -72,7 +72,7 @@ user() { job "$1" --slots 2 "${@:2}"; }
   all_run a b
   until_true 10 guard_of $a
   until_true 10 guard_of $b
-  user c -t 2s
+  user c
   until_true 10 waiting 1
   kill -KILL $b
   all_run c
@@ -156,9 +156,9 @@ user() { job "$1" --slots 2 "${@:2}"; }
 @test "a restarted server: each holder takes its slot again, and there are no more of them" {
   not_under_acl 'restarts the server'
   own_server
-  user a -t 6s
+  user a -t 60s
   local a=$!
-  user b -t 6s
+  user b -t 60s
   local b=$!
   all_run a b
   until_true 10 guard_of $a

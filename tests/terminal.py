@@ -17,7 +17,7 @@ class Terminal:
         self.all = b""  # that was ever written
         # pyte erases to the end of the screen as terminals do, but for wide characters cut in two; none is here.
         self.process = pexpect.spawn(
-            command[0], list(command[1:]), dimensions=(rows, columns), timeout=20,
+            command[0], list(command[1:]), dimensions=(rows, columns), timeout=120,
             env={**os.environ, "TERM": "xterm", **environment})
 
     def __enter__(self):
@@ -45,7 +45,7 @@ class Terminal:
         self.stream.feed(text)
         return True
 
-    def until(self, condition, seconds=10):
+    def until(self, condition, seconds=120):
         """Waits until the lines that are shown are such, and returns them."""
         end = time.monotonic() + seconds
         while True:
@@ -56,8 +56,12 @@ class Terminal:
                     return self.lines()
                 sys.exit(f"never came: {self.lines()}, of {self.all!r}")
 
-    def until_shown(self, text, seconds=10):
-        return self.until(lambda lines: any(text in line for line in lines), seconds)
+    def until_shown(self, text):
+        return self.until(lambda lines: any(text in line for line in lines))
+
+    def until_drawn(self, times=1, what=b"rlock: waiting"):
+        """Until the line of who waits has been drawn so often: once a second, on a busy machine a little less often."""
+        return self.until(lambda _: self.all.count(what) >= times)
 
     def for_seconds(self, seconds):
         end = time.monotonic() + seconds

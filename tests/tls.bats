@@ -60,7 +60,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 @test "waiting, hand-over and renewal go on over TLS" {
   RLOCK_SERVER=$(url localhost)
   export RLOCK_SERVER
-  background rlock run --ttl 600ms "$key" -- sh -c 'touch first; sleep 1.5; [ ! -e second ]'
+  background rlock run --ttl 3s -k 100ms "$key" -- sh -c 'touch first; sleep 5; [ ! -e second ]'
   until_true 10 test -e first
   expect 0 rlock run "$key" -- touch second
   finish
@@ -219,7 +219,7 @@ connects() { ss -Htnp state established | grep -q "pid=$1,"; }
 
 # dripping OPTION...: a proxy before the open server, its port in $drip; it obeys ./control.
 dripping() {
-  background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --seconds 60 --listen 127.0.0.1:0 --to "127.0.0.1:$port" \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --seconds 600 --listen 127.0.0.1:0 --to "127.0.0.1:$port" \
     --control unix:control "$@" >dripping
   until_true 10 grep -q ready dripping
   drip=$(sed 's/.*://' dripping)

@@ -79,11 +79,11 @@ holder() { redis get "rlock:$1"; }
 
 @test "keys that are held already are renewed while a later one is waited for, and fresh when the command starts" {
   rlock acquire "$c" >token
-  background rlock run -t 500ms --with "$b" --with "$c" "$a" -- sh -c 'for k in $a $b; do redis-cli -s "$sock" get "rlock:$k"; done >inside'
+  background rlock run -t 2s -k 100ms --with "$b" --with "$c" "$a" -- sh -c 'for k in $a $b; do redis-cli -s "$sock" get "rlock:$k"; done >inside'
   until_true 10 waiting 1 "$c"
   local first i
   first=$(holder "$a")
-  for ((i = 0; i < 20; i++)); do
+  for ((i = 0; i < 30; i++)); do
     sleep 0.1
     [ "$(holder "$a")" = "$first" ]
     [ "$(holder "$b")" = "$first" ]
@@ -131,7 +131,7 @@ holder() { redis get "rlock:$1"; }
 
 @test "a server that restarts and forgets all gives each key back" {
   own_server
-  background rlock run -t 6s --with "$c" "$a" -- sh -c 'touch started; until [ -e end ]; do sleep 0.01; done; redis-cli -s "$sock" exists "rlock:$a" "rlock:$c" >held'
+  background rlock run -t 60s --with "$c" "$a" -- sh -c 'touch started; until [ -e end ]; do sleep 0.01; done; redis-cli -s "$sock" exists "rlock:$a" "rlock:$c" >held'
   until_true 10 test -e started
   until_true 10 guard_of $!
   until_true 10 eval '[ "$(redis client list | grep -c "flags=[^ ]*t")" -ge 2 ]'
@@ -180,13 +180,12 @@ holder() { redis get "rlock:$1"; }
   own_server
   redis acl setuser boss on nopass '~*' '&*' +@all >/dev/null
   boss() { redis --user boss --pass x --no-auth-warning "$@"; }
-  rlock run -t 2s --with "$b" "$a" -- sh -c 'touch started; exec sleep 60' 2>said 3>&- &
-  local pid=$! start=$SECONDS
+  rlock run -t 2s --with "$b" "$a" -- sh -c 'touch started; exec sleep 600' 2>said 3>&- &
+  local pid=$!
   until_true 10 test -e started
   # From now on what concerns b is refused.
   boss acl setuser default resetkeys "~*$a*" >/dev/null
   ended 79 "$pid"
-  ((SECONDS - start < 6))
   grep -q "lost $b after .*: it could not be renewed in time" said
   grep -q "could not release $b" said
   [ "$(boss exists "rlock:$a")" = 0 ]
@@ -223,14 +222,15 @@ holder() { redis get "rlock:$1"; }
   expect_error 75 "busy: $b is held by $(id -un)@" rlock run -n --with "$b" --with "$c" "$a" -- touch ran
   are_free "$a" "$c"
   rlock acquire "$a" >other
-  local start=$SECONDS
-  rlock run -w 3s --with "$b" --with "$c" "$a" -- touch ran 2>said 3>&- &
-  local pid=$!
-  sleep 2
-  waiting 1 "$a"
+  rlock run -w 9s --with "$b" --with "$c" "$a" -- touch ran 2>said 3>&- &
+  local pid=$! before
+  until_true 10 waiting 1 "$a"
+  sleep 7
+  before=$EPOCHREALTIME
   rlock release "$a" "$(cat other)"
   ended 75 "$pid"
-  ((SECONDS - start < 5))
+  # It waits for the second one for the 2 s that are left.
+  holds "$EPOCHREALTIME - $before < 8"
   grep -q "busy: $b is held" said
   waiting 0 "$b"
   are_free "$a" "$c"
@@ -309,15 +309,15 @@ holder() { redis get "rlock:$1"; }
 
 @test "below a shell that holds one of them, that one is renewed and stays" {
   local token
-  token=$(rlock acquire -t 1s "$a")
-  RLOCK_KEY=$a RLOCK_TOKEN=$token expect 0 rlock run -t 1s --with "$a" "$b" -- sh -c 'sleep 2; redis-cli -s "$sock" get "rlock:$a"'
+  token=$(rlock acquire -t 3s "$a")
+  RLOCK_KEY=$a RLOCK_TOKEN=$token expect 0 rlock run -t 3s -k 100ms --with "$a" "$b" -- sh -c 'sleep 4; redis-cli -s "$sock" get "rlock:$a"'
   [ "$output" = "$token" ]
   [ "$(holder "$a")" = "$token" ]
   is_free "$b"
 }
 
 @test "a waiter of one key above waits for all, told of the run that it may block" {
-  rlock run "$b" -- sh -c 'rlock run -w 1s --with "$b" --with "$c" "$a" -- echo in; RLOCK_TOKEN=x RLOCK_KEY=x rlock run -w 1s --with "$a" "$b" -- touch ran' >out 2>said || true
+  rlock run "$b" -- sh -c 'rlock run -w 5m --with "$b" --with "$c" "$a" -- echo in; RLOCK_TOKEN=x RLOCK_KEY=x rlock run -w 1s --with "$a" "$b" -- touch ran' >out 2>said || true
   [ "$(cat out)" = in ]
   grep -q "waiting for $b, which is held by a run around this one" said
   [ ! -e ran ]

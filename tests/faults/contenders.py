@@ -120,7 +120,7 @@ def trial_options(description, contenders):
 
 def contend(options, keys, make, look):
     """A whole trial: contenders for so many seconds on one topology, some of whom are killed. Wrong is what checker.py finds,
-    a command that was stopped, a run that was not served within 60 s, and a key that is still held a ttl after the end.
+    a command that was stopped, a run that was not served within 5 minutes, and a key that is still held a ttl after the end.
 
     make  a contender: a function of the arguments of Contender but `key`
     look  what else is wrong, and what else there is to tell: a function of (runs, killed), which returns two lists of text
@@ -131,7 +131,7 @@ def contend(options, keys, make, look):
     runs = directory + "/run"
     os.makedirs(runs)
     with TOPOLOGIES[options.topology](directory + "/servers") as field:
-        words = ["-t", f"{options.ttl}ms", "-w", "60s"]
+        words = ["-t", f"{options.ttl}ms", "-w", "5m"]
         if options.topology == "redlock":  # a server that is young does not vote
             words.append("--grace=1s")
             time.sleep(2 + options.ttl / 1000)

@@ -47,7 +47,7 @@ def new_master(field, before):
     def is_there():
         master = field.master()
         return master not in (None, before) and master.role() == "master"
-    until(is_there, "a new master", 60)
+    until(is_there, "a new master", 120)
 
 
 def kill(field, _):
@@ -81,7 +81,7 @@ KINDS = {"kill": kill, "command": command, "freeze": freeze, "partition": partit
 
 
 def contend(field, directory, options):
-    words = ["-t", f"{options.ttl}ms", "-w", "30s", *options.rlock]
+    words = ["-t", f"{options.ttl}ms", "-w", "5m", *options.rlock]
     contenders = [crowd.Contender(f"c{number}", field.url, directory, KEY, words,
                                   lambda chance: chance.choice([10, 30, 100, 300, 1.5 * options.ttl]), options.seed)
                   for number in range(options.contenders)]

@@ -139,7 +139,7 @@ def main():
         trouble = Trouble(field.servers, options, chance, directory + "/log")
         try:
             time.sleep(options.ttl + 2)  # until all are old enough to vote
-            words = ["--ttl", f"{options.ttl}s", "--grace", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "3m"]
+            words = ["--ttl", f"{options.ttl}s", "--grace", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "5m"]
             holds = (5,) * 12 + (20,) * 4 + (100, 500, 1500 * options.ttl)
             contenders += [crowd.Contender(f"c{i}", field.url, directory, KEY, words,
                                            lambda chance: chance.choice(holds), options.seed)

@@ -85,7 +85,7 @@ def main():
         crowd.start(contenders)
         for _ in range(options.restarts):
             # While somebody holds it: else the grace would make each wait, and nothing be at stake.
-            until(lambda: is_held(server), "the first run after a restart", 60)
+            until(lambda: is_held(server), "the first run after a restart", 120)
             time.sleep(chance.uniform(0, options.gap))
             server.restart(chance.uniform(0, options.away))
             restarts.append(boottime_ns())

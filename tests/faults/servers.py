@@ -23,7 +23,7 @@ MASTER = "mymaster"  # as the Sentinels call it
 BYTES_OF_A_COMMAND = 150
 
 
-def until(condition, what, seconds=20):
+def until(condition, what, seconds=90):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

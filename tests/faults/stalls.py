@@ -69,10 +69,10 @@ class Field:
             before = self.server.redis("ZCARD", self.queue)
             command = f"date +%s.%N\\ {name} >>{self.log}; sleep {self.turn}"
             self.processes.append(
-                self.rlock("run", "-w", "60s", self.key, "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
+                self.rlock("run", "-w", "5m", self.key, "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
             )
             self.names.append(name)
-            until(lambda: self.server.redis("ZCARD", self.queue) > before, "a waiter's arrival", 30)
+            until(lambda: self.server.redis("ZCARD", self.queue) > before, "a waiter's arrival")
 
     def settle(self):
         """Until the first of the queue watch the lock's key, and nobody's heartbeat is near."""
@@ -218,7 +218,7 @@ def attempt(field, event, living):
     """The longest time for which the lock was free beside the living, what is allowed, and how many were overtaken."""
     claims = event(field, living)
     since = time.time()
-    until(lambda: {name for _, name in field.started()} >= set(living), "the turn of each waiter", 60)
+    until(lambda: {name for _, name in field.started()} >= set(living), "the turn of each waiter", 120)
     order = [(at, name) for at, name in field.started() if name in living]
     times = [since] + [at for at, _ in order]
     gap = max(after - one for one, after in zip([since, *(at + field.turn for at, _ in order)], times[1:]))

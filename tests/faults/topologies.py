@@ -59,7 +59,7 @@ class Topology:
         """Only where there are replicas."""
         raise NotImplementedError
 
-    def settle(self, seconds=30):
+    def settle(self, seconds=120):
         """Waits until all servers answer, and the replicas follow their masters."""
         until(lambda: all(server.answers() for server in self.servers), "every server's answer", seconds)
 
@@ -146,12 +146,12 @@ class Sentinel(Topology):
         until(lambda: self.master() not in (None, before), "a new master")
         return self.master()
 
-    def settle(self, seconds=60):
+    def settle(self, seconds=120):
         super().settle(seconds)
         until(lambda: all(self.agrees(watcher) for watcher in self.watchers) and self.in_step(self.master()),
               "agreement of the Sentinels", seconds)
 
-    def rejoin(self, seconds=60):
+    def rejoin(self, seconds=120):
         """settle() without what the Sentinels wait for: they tell a demoted master only after 10 s whom to follow."""
         # A Sentinel that was away names the master of before, until it has heard of the new one.
         until(self.names_one_master, "one master", seconds)
@@ -204,7 +204,7 @@ class Cluster(Topology):
         self.settle()
         self.url = "redis+cluster://" + ",".join(node.address for node in self.servers)
 
-    def settle(self, seconds=60):
+    def settle(self, seconds=120):
         super().settle(seconds)
         until(lambda: all(self.is_well(node) for node in self.servers), "agreement of the Cluster", seconds)
 
