@@ -88,7 +88,7 @@ side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1" l "$1"; }
 
 @test "acquire --while-pid holds while its slot is moved, and releases where that is then" {
   cat >script <<-END
-	eval "\$(rlock acquire --export --while-pid \$\$ -t 5s -k 100ms '$key')"
+	eval "\$(rlock acquire --export --while-pid \$\$ -t 9s -k 100ms '$key')"
 	echo \$\$ >has_it
 	while :; do sleep 0.02; done
 	END
@@ -96,10 +96,10 @@ side_keys() { printf 'rlock:%s:{rlock:%s}\n' q "$1" i "$1" f "$1" l "$1"; }
   local script=$!
   until_true 10 test -s has_it
   begin_move "rlock:$key"
-  sleep 3
+  sleep 5
   end_move
   [ "$(owner_of "rlock:$key")" = "$target" ]
-  sleep 3
+  sleep 5
   expect 75 rlock run -n "$key" -- true
   kill -KILL "$script"
   expect 0 rlock run -w 5m "$key" -- true
@@ -471,7 +471,7 @@ node_port() { python3 -B -c 'import sys; sys.path.append(sys.argv[1]); import se
 }
 
 @test "eight contenders while their slot is moved back and forth: no overlap, and everybody has a turn" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/reshards.py" --seconds 6 --ttl 800 --befalls move
+  python3 -B "$BATS_TEST_DIRNAME/faults/reshards.py" --seconds 10 --ttl 3000 --befalls move
 }
 
 @test "a node that is silent costs its share of the time, not all of it" {

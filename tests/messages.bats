@@ -70,11 +70,11 @@ says() {
   export RLOCK_SERVER=unix:///nonexistent
   local why="$key: cannot connect to unix:///nonexistent: [^;]*"
   says "$why; tried once \\(--nonblock\\)" 69 rlock run -n "$key" -- true
-  says "$why; tried for 1s \\(--wait\\)" 69 rlock acquire -w 1s "$key"
-  says "$why; tried for [2-4][0-9]0ms \\(--wait\\)" 69 rlock acquire -w 300ms "$key"
-  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock run --connect-timeout 1s "$key" -- true
-  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock renew --connect-timeout 1s "$key" $other
-  says "$why; tried for 1s, --connect-timeout D tries for longer" 69 rlock release --connect-timeout 1s "$key" $other
+  says "$why; tried for [0-9.]+m?s \\(--wait\\)" 69 rlock acquire -w 1s "$key"
+  says "$why; tried for [0-9.]+m?s \\(--wait\\)" 69 rlock acquire -w 300ms "$key"
+  says "$why; tried for [0-9.]+m?s, --connect-timeout D tries for longer" 69 rlock run --connect-timeout 1s "$key" -- true
+  says "$why; tried for [0-9.]+m?s, --connect-timeout D tries for longer" 69 rlock renew --connect-timeout 1s "$key" $other
+  says "$why; tried for [0-9.]+m?s, --connect-timeout D tries for longer" 69 rlock release --connect-timeout 1s "$key" $other
 }
 
 @test "refused: the key, which server, why, and where the rights are written down" {

@@ -15,23 +15,27 @@ full_pipe() {
   local option
   full_pipe
   for option in -v --log-format=json; do
-    timeout -s KILL 120 rlock run "$option" -t 2s "$key" -- touch "at-once$option" 2>full 9>&-
+    timeout -s KILL 120 rlock run "$option" -t 60s "$key" -- touch "at-once$option" 2>full 9>&-
     [ -e "at-once$option" ]
     rlock acquire -t 800ms "$key" >token
-    timeout -s KILL 120 rlock run "$option" -t 2s "$key" -- touch "later$option" 2>full 9>&-
+    timeout -s KILL 120 rlock run "$option" -t 60s "$key" -- touch "later$option" 2>full 9>&-
     [ -e "later$option" ]
   done
   timeout -s KILL 120 rlock acquire -v "$key" 2>full 9>&- | grep -q .
 }
+
+has_asked() { redis info commandstats | grep -q '^cmdstat_evalsha:'; }
 
 @test "a message that nobody reads keeps no signal out" {
   full_pipe
   rlock acquire "$key"
   local number
   for number in TERM INT HUP; do
+    redis config resetstat
     # bash starts a job in the background with SIGINT ignored.
     env --default-signal=INT rlock run -n "$key" -- true 2>full 3>&- 9>&- &
-    sleep 0.3
+    until_true 10 has_asked
+    sleep 0.3 # it has its answer, and writes
     kill -0 $!
     kill -s $number $!
     until_true 5 is_gone $!
@@ -40,23 +44,25 @@ full_pipe() {
 }
 
 @test "a terminal that takes nothing does not keep the command from its turn, and the line is gone when it takes again" {
-  rlock acquire -t 4s "$key"
+  rlock acquire "$key"
   /usr/bin/python3 -c 'import pexpect, pyte' || skip 'needs pexpect and pyte'
   cp "$BATS_TEST_DIRNAME/terminal.py" script.py
   cat >>script.py <<-'END'
+	import subprocess
 	with Terminal("rlock", "run", "-v", sys.argv[1], "--", "touch", "turn", columns=200) as terminal:
-	    terminal.until_shown("waiting 1s")
+	    terminal.until_drawn()
 	    terminal.type("\x13")  # Ctrl-S
-	    end = time.monotonic() + 15
+	    subprocess.run(["rlock", "release", "--force", sys.argv[1]], stderr=subprocess.DEVNULL, check=True)
+	    end = time.monotonic() + 120
 	    while not os.path.exists("turn"):
 	        assert time.monotonic() < end, "never got its turn"
 	        time.sleep(0.05)
 	    terminal.type("\x11")
 	    assert terminal.ended() == 0
-	with Terminal("rlock", "run", "-w", "2s", sys.argv[2], "--", "true", columns=200) as terminal:
-	    terminal.until_shown("waiting 1s")
+	with Terminal("rlock", "run", "-w", "6s", sys.argv[2], "--", "true", columns=200) as terminal:
+	    terminal.until_drawn()
 	    terminal.type("\x13")
-	    time.sleep(2)
+	    time.sleep(6)
 	    terminal.type("\x11")
 	    assert terminal.ended() == 75
 	    line, = terminal.lines()
@@ -93,7 +99,7 @@ full_pipe() {
 	room.register(slave, select.POLLOUT)
 	while not room.poll(10):
 	    os.read(terminal, 1)
-	end = time.monotonic() + 15
+	end = time.monotonic() + 120
 	while not os.path.exists("turn"):
 	    assert time.monotonic() < end, "never got its turn"
 	    time.sleep(0.05)

@@ -153,7 +153,7 @@ signal_at_random() {
 	    return pid, terminal
 
 	def status_of(pid):
-	    end = time.monotonic() + 10
+	    end = time.monotonic() + 120
 	    while time.monotonic() < end:
 	        ended, status = os.waitpid(pid, os.WNOHANG)
 	        if ended:
@@ -193,7 +193,7 @@ signal_at_random() {
 
 @test "a signal after the lock was taken and before the command was started: it is not started" {
   # It stands for a while before the system call that makes the command's process.
-  strace -f -qq -o trace -e trace=vfork -e inject=vfork:delay_enter=400000 rlock run "$key" -- touch ran 3>&- &
+  strace -f -qq -o trace -e trace=vfork -e inject=vfork:delay_enter=3000000 rlock run "$key" -- touch ran 3>&- &
   local strace=$!
   until_true 10 is_held
   kill -TERM "$(pgrep -P "$strace")"
@@ -312,7 +312,6 @@ are_in_state() {
   until_true 10 is_free
 }
 
-
 @test "Ctrl-Z stops rlock and the command; fg lets both go on, and the lease is renewed at once" {
   write_listener
   open_terminal
@@ -355,7 +354,7 @@ are_in_state() {
 }
 
 # on_terminal KEYSTROKE|hangup COMMAND...: runs it as the leader of a session on a terminal of its own, presses the key once
-# `held` is there (or hangs up), and prints its exit status, or "runs on" after 10 s.
+# `held` is there (or hangs up), and prints its exit status, or "runs on" after two minutes.
 on_terminal() {
   python3 - "$@" <<-'END'
 	import os, pty, signal, sys, time
@@ -363,7 +362,7 @@ on_terminal() {
 	pid, terminal = pty.fork()
 	if pid == 0:
 	    os.execvp(command[0], command)
-	end = time.monotonic() + 10
+	end = time.monotonic() + 120
 	while not os.path.exists("held") and time.monotonic() < end:
 	    time.sleep(0.01)
 	if what == "hangup":
@@ -383,14 +382,14 @@ on_terminal() {
 }
 
 @test "Ctrl-C ends a command that has made a process group of its own" {
-  printf '#!/bin/sh\ntouch held\nexec sleep 60\n' >job
+  printf '#!/bin/sh\ntouch held\nexec sleep 600\n' >job
   chmod +x job
   [ "$(on_terminal $'\x03' rlock run "$key" timeout 50 ./job)" = 130 ]
   is_free
 }
 
 @test "a terminal that hangs up on rlock alone, the leader of its session, ends the command too" {
-  [ "$(on_terminal hangup rlock run "$key" sh -c 'touch held; exec sleep 60')" = 129 ]
+  [ "$(on_terminal hangup rlock run "$key" sh -c 'touch held; exec sleep 600')" = 129 ]
   is_free
 }
 

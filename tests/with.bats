@@ -335,9 +335,9 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "the same on a Cluster, where keys stand on several nodes" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology cluster --seconds 3 --contenders 8 --ttl 2000
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology cluster --seconds 3 --contenders 8
 }
 
 @test "the same on five servers of which a majority holds" {
-  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 3 --contenders 6 --ttl 2000
+  python3 -B "$BATS_TEST_DIRNAME/faults/several_keys.py" --topology redlock --seconds 3 --contenders 6
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Contenders for one lock that several may hold: readers and writers, or the users of a number of slots.
 
-    modes.py [--slots N] [--topology single] [--seconds 10] [--contenders 50] [--writers 0.2] [--ttl 1000] [--kills 0]
+    modes.py [--slots N] [--topology single] [--seconds 10] [--contenders 50] [--writers 0.2] [--ttl 5000] [--kills 0]
              [--seed N] [--keep]
 
 Without --slots each run is that of a writer with the chance --writers, else that of a reader. --kills: how many rlocks a

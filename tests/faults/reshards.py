@@ -96,7 +96,7 @@ class Trial:
             time.sleep(rng.uniform(0, 0.3))
 
     def run(self):
-        words = ["-t", f"{self.options.ttl}ms", "-w", "5m"]
+        words = ["-t", f"{self.options.ttl}ms", "-k", "100ms", "-w", "5m"]
         contenders = [crowd.Contender(f"c{number}", self.field.url, self.directory + "/run", KEY, words, self.hold,
                                       self.options.seed) for number in range(self.options.contenders)]
         crowd.start(contenders)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Contenders for several keys at once: each run names some of five keys, in a random order.
 
-    several_keys.py [--topology single] [--seconds 10] [--contenders 12] [--ttl 1000] [--kills 0] [--shared 0] [--seed N]
+    several_keys.py [--topology single] [--seconds 10] [--contenders 12] [--ttl 5000] [--kills 0] [--shared 0] [--seed N]
                     [--keep]
 
 --kills: how many rlocks a second are killed, a third of them with TERM. --shared: which part of the runs is shared. Wrong is
