@@ -39,7 +39,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "a queue of a hundred is served in the order of its tickets" {
   local i token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   for ((i = 0; i < 100; i++)); do
     background rlock run "$key" -- sh -c 'echo "$RLOCK_TOKEN" >>order'
   done
@@ -52,7 +52,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "who comes first runs first" {
   local i token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   for i in $(seq 20); do
     waiter "$i"
     until_true 10 waiting "$i"
@@ -64,7 +64,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "nobody is overtaken by one that does not wait" {
   local token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   background rlock run "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
   until_true 10 waiting 1
   rlock release "$key" "$token"
@@ -72,7 +72,7 @@ grows_strictly() { sort -cnu "$1"; }
   touch go
   finish
   # Nor in a lock that was not released, but lost.
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   background rlock run "$key" -- touch ran
   until_true 10 waiting 1
   redis del "rlock:$key"
@@ -94,7 +94,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "fifty killed in the queue hold up nobody" {
   local i token dead=()
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   for ((i = 0; i < 50; i++)); do
     waiter dead
     dead+=($!)
@@ -119,7 +119,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "a frozen waiter is passed by the one behind it, and runs when it thaws" {
   local token frozen
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   waiter frozen
   frozen=$!
   until_true 10 waiting 1
@@ -137,7 +137,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "busy is 75 at once and after a time, and names the holder" {
   local token verb
-  token=$(USER=ann rlock acquire "$key")
+  token=$(USER=ann rlock acquire -t 10m "$key")
   for verb in acquire run; do
     local command=()
     [ $verb = acquire ] || command=(-- touch ran)
@@ -150,14 +150,14 @@ grows_strictly() { sort -cnu "$1"; }
 }
 
 @test "-q leaves the word busy out" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   expect 75 rlock acquire -qn "$key"
   [ -z "$output" ]
 }
 
 @test "-E chooses the status of busy, and of nothing else" {
   local code token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   for code in 0 1 75 255; do
     expect $code rlock run -n -E $code "$key" -- true
     expect $code rlock acquire -w 1ms --conflict-exit-code $code "$key"
@@ -172,7 +172,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "who gives up leaves the queue, and nothing of itself behind" {
   local token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   background rlock run -w 5s "$key" -- true
   until_true 10 waiting 1
   ended 75 $!
@@ -193,7 +193,7 @@ grows_strictly() { sort -cnu "$1"; }
 
 @test "acquire waits its turn among runs" {
   local token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   waiter one
   until_true 10 waiting 1
   background sh -c 'rlock acquire "$1" >got && echo two >>order && mv got two' sh "$key"

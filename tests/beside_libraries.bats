@@ -88,7 +88,7 @@ waiters() { [ "$(redis zcard "rlock:q:{$key}")" = "$1" ]; }
 
 @test "the first of the queue is killed in the time that is left to libraries: the next one has the lock soon after" {
   local holder
-  holder=$(rlock acquire "$key")
+  holder=$(rlock acquire -t 10m "$key")
   background rlock run "$key" -- true
   until_true 10 waiters 1
   background rlock run "$key" -- touch ran

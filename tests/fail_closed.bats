@@ -2,6 +2,9 @@
 # shellcheck disable=SC2016 # the scripts below expand what stands in single quotes
 load helper
 
+# No lease here ends by itself.
+export RLOCK_TTL=10m
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

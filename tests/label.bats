@@ -1,6 +1,9 @@
 # What a run says of itself to others: --label.
 load helper
 
+# No lease here ends by itself.
+export RLOCK_TTL=10m
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

@@ -57,7 +57,7 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
 }
 
 @test "json: busy, and errors, usage errors too, wherever the format was asked for" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   expect 75 rlock run -n --log-format json "$key" -- true
   printf '%s\n' "$output" >said
   event busy ".key == \"$key\" and .exit_status == 75 and .holder.pid > 1 and .waited_ms == 0"

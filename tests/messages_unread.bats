@@ -28,7 +28,7 @@ has_asked() { redis info commandstats | grep -q '^cmdstat_evalsha:'; }
 
 @test "a message that nobody reads keeps no signal out" {
   full_pipe
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   local number
   for number in TERM INT HUP; do
     redis config resetstat
@@ -44,7 +44,7 @@ has_asked() { redis info commandstats | grep -q '^cmdstat_evalsha:'; }
 }
 
 @test "a terminal that takes nothing does not keep the command from its turn, and the line is gone when it takes again" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   /usr/bin/python3 -c 'import pexpect, pyte' || skip 'needs pexpect and pyte'
   cp "$BATS_TEST_DIRNAME/terminal.py" script.py
   cat >>script.py <<-'END'
@@ -68,7 +68,7 @@ has_asked() { redis info commandstats | grep -q '^cmdstat_evalsha:'; }
 	    line, = terminal.lines()
 	    assert line.startswith("rlock: busy: "), line
 	END
-  rlock acquire "$key-busy"
+  rlock acquire -t 10m "$key-busy"
   LANG=C.UTF-8 /usr/bin/python3 -B script.py "$key" "$key-busy"
 }
 

@@ -19,7 +19,7 @@ proxy_stats() { echo stats | socat -t 5 - "UNIX:$PWD/control" | jq ".$1"; }
 # lock_serves: a lock excludes, its waiter gets it when it is released, and its holder keeps it.
 lock_serves() {
   local token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   expect 75 rlock run -n "$key" -- true
   background rlock run -v -w 5m --ttl 3s -k 100ms "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said
   until_true 20 waiting 1

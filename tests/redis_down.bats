@@ -146,7 +146,7 @@ fake() {
 @test "a server that goes away while one waits is not busy" {
   start_server gone
   export RLOCK_SERVER=$url
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   background rlock run -w 5s "$key" -- touch ran
   until_true 10 waiting 1
   kill -KILL "$(server_pid gone)"
@@ -157,7 +157,7 @@ fake() {
 @test "a server that freezes while one waits is not busy" {
   start_server freezing
   export RLOCK_SERVER=$url
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   background rlock run -w 5s --connect-timeout 500ms "$key" -- touch ran
   until_true 10 waiting 1
   kill -STOP "$(server_pid freezing)"
@@ -213,7 +213,7 @@ fake() {
 @test "a waiter gives up on a server that stays away" {
   start_server away
   export RLOCK_SERVER=$url
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   background rlock run --ttl 1s --connect-timeout 500ms "$key" -- touch ran
   until_true 10 waiting 1
   kill -KILL "$(server_pid away)"

@@ -82,8 +82,8 @@ seconds() { date +%s.%N; }
   own_server --dbfilename "$key.rdb" --rdbcompression no
   redis eval 'for i = 1, 1000 do redis.call("SET", "k" .. i, string.rep("x", 1100)) end' 0
   start_long_job
-  token=$(rlock acquire "$key-verb")
-  kept=$(rlock acquire "$key-kept")
+  token=$(rlock acquire -t 10m "$key-verb")
+  kept=$(rlock acquire -t 10m "$key-kept")
   redis save
   kill_own_server
   # Five milliseconds a key, and a look at its clients after each.
@@ -128,7 +128,7 @@ seconds() { date +%s.%N; }
 @test "it has no connection left when a lock is released" {
   local token
   own_server
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   redis-cli -s "$sock" subscribe x >/dev/null 3>&- &
   local taker=$!
   until_true 10 eval '[ "$(redis pubsub channels)" = x ]'
@@ -144,7 +144,7 @@ seconds() { date +%s.%N; }
 @test "it is down at the start: every verb finds it when it comes" {
   local token verb
   own_server "${keeps[@]}"
-  token=$(rlock acquire "$key-held")
+  token=$(rlock acquire -t 10m "$key-held")
   kill_own_server
   for verb in "run -w 5m $key-run -- true" "acquire -w 5m $key-acquire" "run --connect-timeout 1m $key-none -- true" \
     "renew --connect-timeout 1m $key-held $token" "status --connect-timeout 1m $key-held"; do
@@ -178,7 +178,7 @@ seconds() { date +%s.%N; }
 
 @test "a waiter with --wait outlives any outage, however long ago its last answer" {
   own_server "${keeps[@]}"
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   background rlock run -v --ttl 1s -w 5m "$key" -- touch ran 2>said
   until_true 10 waiting 1
   kill_own_server
@@ -201,7 +201,7 @@ seconds() { date +%s.%N; }
   # The last was the release, as which one steps out of the queue too.
   echo "hold match=$(grep -o 'EVALSHA", "[0-9a-f]*' commands | tail -n 1 | grep -o '[0-9a-f]*$') after=60000" |
     socat -t 5 - "UNIX:$PWD/control"
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   RLOCK_SERVER=unix://$PWD/proxy rlock run -w 1s --connect-timeout 1m "$key" -- true 3>&- &
   local waiter=$!
   held() { [ "$(echo stats | socat -t 5 - "UNIX:$PWD/control" | jq .held)" = 1 ]; }

@@ -61,8 +61,8 @@ told() { [ "$(messages)" = "$1" ]; }
   [ "$(redis pttl "$key")" -le 20000 ]
   rlock renew -t 60s "$key" "$token"
   [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1" ]
-  [ "$(redis pttl "$key")" -gt 50000 ]
-  [ "$(their_lock)" -gt 50000 ]
+  [ "$(redis pttl "$key")" -gt 30000 ]
+  [ "$(their_lock)" -gt 30000 ]
   rlock release "$key" "$token"
   is_free
   [ -z "$(their_lock)" ]

@@ -61,7 +61,7 @@ queues() {
 }
 # In the order in which this key asks them: it queues at the first.
 first_in_order() {
-  rlock acquire "$key" >held
+  rlock acquire -t 20s "$key" >held
   rlock run -w 5m "$key" -- true 3>&- &
   until_true 5 queues 1
   for name in "${names[@]}"; do [ "$(at "$name" zcard "rlock:q:{rlock:$key}")" = 0 ] || first=$name; done
@@ -73,7 +73,7 @@ first_in_order() {
   expect 0 rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"; rlock status "$RLOCK_KEY"'
   [[ $output == *held* ]]
   until_true 2 holders 0
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 20s "$key")
   until_true 2 holders 5
   expect 0 rlock status --exit-code "$key"
   rlock status --json "$key" | jq -e '.held and .votes >= 3 and .servers == 5 and (.holders | length) == 1'
@@ -85,14 +85,14 @@ first_in_order() {
   until_true 2 holders 0
   expect 79 rlock release "$key" "$token"
   expect 1 rlock status --exit-code "$key"
-  rlock acquire "$key" >/dev/null
+  rlock acquire -t 20s "$key" >/dev/null
   [ "$(rlock status --json | jq -r '.locks[].key')" = "$key" ]
   expect 0 rlock release --force "$key"
   until_true 2 holders 0
 }
 
 @test "busy is 75, at once and after a wait, and leaves no trace of who waited" {
-  rlock acquire "$key" >token
+  rlock acquire -t 20s "$key" >token
   expect 75 rlock run -n "$key" -- touch ran
   expect 75 rlock run -w 300ms "$key" -- touch ran
   [ ! -e ran ]
@@ -137,7 +137,7 @@ commands_processed() { at "$1" info stats | sed -n 's/^total_commands_processed:
 @test "two servers that are down cost nobody the lock" {
   kill_server one two
   for i in 1 2 3 4 5; do expect 0 rlock run -w 5m "$key" -- sh -c 'rlock run "$RLOCK_KEY" -- echo in'; done
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 20s "$key")
   expect 75 rlock run -n "$key" -- true
   expect 0 rlock renew "$key" "$token"
   expect 0 rlock status --exit-code "$key"
@@ -200,7 +200,7 @@ status_names_both() {
 }
 
 @test "with three of five down it is 69, not busy, and the message names them" {
-  rlock acquire "other-$key" >/dev/null
+  rlock acquire -t 20s "other-$key" >/dev/null
   kill_server one two three
   until_true 5 two_are_left --connect-timeout 1s
   [[ $stderr == *one.sock*two.sock*three.sock* || $stderr == *three.sock* ]]
@@ -218,7 +218,7 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 @test "where the only server that says held is one of two, it is not busy" {
   export RLOCK_TTL=8s
   first_in_order
-  rlock acquire "$key" >/dev/null
+  rlock acquire -t 20s "$key" >/dev/null
   mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vx "$first")
   kill_server "${others[@]:0:3}"
   until_true 5 two_are_left --connect-timeout 1s
@@ -233,7 +233,7 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
     expect 0 rlock run "$key" -- true
     resume three five
     until_true 2 holders 0
-    token=$(rlock acquire "$key")
+    token=$(rlock acquire -t 20s "$key")
     stop one four
     expect 0 rlock release "$key" "$token"
     resume one four
@@ -364,7 +364,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "a waiter that is ended by TERM leaves nothing on any server" {
-  rlock acquire "$key" >token
+  rlock acquire -t 20s "$key" >token
   rlock run "$key" -- touch ran 3>&- &
   pid=$!
   until_true 5 queues 1
@@ -397,7 +397,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "waiters get the lock in their order when the hold has ended on all servers" {
-  rlock run --hold 2s "$key" -- true
+  rlock run --hold 8s "$key" -- true
   for i in 1 2 3; do
     background rlock run -w 5m "$key" -- sh -c "echo $i >>order"
     until_true 5 queues "$i"

@@ -19,7 +19,7 @@ infos() { redis info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\
 @test "who finds the lock free on a young server is told so, and it is not busy" {
   young_server
   expect_error 69 'restarted ' rlock run -n --grace 1h "$key" -- touch ran
-  expect_error 69 "ago, its holders may come back; $key is kept for them for 1h" rlock acquire -E 0 -n --grace 1h "$key"
+  expect_error 69 "ago, its holders may come back; $key is kept for them for " rlock acquire -E 0 -n --grace 1h "$key"
   expect_error 69 'its holders may come back' rlock run -w 300ms --grace 1h "$key" -- touch ran
   RLOCK_GRACE=1h expect_error 69 'its holders may come back' rlock acquire -n "$key"
   # As a command of another run it asks once before it waits.
@@ -32,7 +32,7 @@ infos() { redis info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\
 
 @test "a lock that is held is busy, on a young server too" {
   young_server
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   expect 75 rlock run -n --grace 1h "$key" -- true
 }
 
@@ -70,7 +70,7 @@ infos() { redis info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\
 @test "a holder hands the lock over, however young the server is" {
   young_server
   local token
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   waiter 1 --grace 1h
   until_true 10 waiting 1
   RLOCK_GRACE=1h rlock release "$key" "$token"
@@ -99,7 +99,7 @@ infos() { redis info commandstats | sed -n 's/^cmdstat_info:calls=\([0-9]*\).*/\
 
 @test "without --grace the server is not asked how old it is, nor where the lock is held" {
   redis config resetstat
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   expect 75 rlock acquire -n --grace 1h "$key"
   [ "$(infos)" = '' ]
   rlock release --force "$key"

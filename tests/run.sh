@@ -19,7 +19,7 @@
 set -euo pipefail
 
 # Trials of deadlines, or of a machine with all its cores busy: the machine is theirs alone, after all others.
-alone=(waiting_stalls faults/{lease,minorities,restarts,failovers})
+alone=(waiting_stalls faults/{lease,soak,minorities,restarts,failovers} tools/soak)
 # What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
 # guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
 at_risk=(
@@ -181,7 +181,7 @@ shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
     # The longest begin first: at the end they would be all that runs.
-    longest=(redlock model tools/soak sentinel redis_down redis_errors cluster)
+    longest=(redlock model sentinel redis_down redis_errors cluster)
     longest=("${longest[@]/#/$root/tests/}")
     for file in "${longest[@]/%/.bats}" "$root"/tests/{,faults/,tools/}*.bats; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] ||

@@ -81,7 +81,7 @@ stays_master() { redis-cli -p "$1" acl setuser default -replicaof -slaveof; }
 @test "every verb finds the master" {
   local token
   here
-  token=$(rlock acquire "$key")
+  token=$(rlock acquire -t 10m "$key")
   is_held
   expect 75 rlock run -n "$key" -- true
   expect 0 rlock renew "$key" "$token"
@@ -101,7 +101,7 @@ stays_master() { redis-cli -p "$1" acl setuser default -replicaof -slaveof; }
 @test "a Sentinel that is dead or silent is passed over" {
   local deaf
   deaf=$(free_port)
-  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$deaf" >deaf
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --seconds 600 --listen "127.0.0.1:$deaf" >deaf
   until_true 10 grep -q ready deaf
   RLOCK_SERVER=$(to "127.0.0.1:$(dead_port)" "127.0.0.1:$deaf" "127.0.0.1:$(watchers | head -n 1)") \
     expect 0 rlock run --connect-timeout 20s "$key" -- true
@@ -205,7 +205,7 @@ lone() {
 # old_sentinel PORT: a Sentinel that goes on naming this one as the master; its own port in $old.
 old_sentinel() {
   old=$(free_port)
-  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --seconds 600 --listen "127.0.0.1:$old" \
     --reply "hex:$(printf '*2\r\n$9\r\n127.0.0.1\r\n$5\r\n%s\r\n' "$1" | od -An -v -tx1 | tr -d ' \n')" \
     --reply 'text:-ERR unknown' >old
   until_true 10 grep -q ready old
@@ -414,7 +414,7 @@ old_sentinel() {
   hex() { "$@" | od -An -v -tx1 | tr -d ' \n'; }
   fields=(ip 127.0.0.1 port "$at" flags master role-reported master role-reported-time 9223372036854775807)
   old=$(free_port)
-  background timeout 120 python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen "127.0.0.1:$old" \
+  background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --seconds 600 --listen "127.0.0.1:$old" \
     --reply "hex:$(hex resp 127.0.0.1 "$at")" --reply "hex:$(hex resp "${fields[@]}")" --reply 'text:-ERR unknown' >old
   until_true 10 grep -q ready old
   field 'until(lambda: int(field.master().redis("INFO", "server").split("uptime_in_seconds:")[1].split()[0]) > 3, "a long uptime")'

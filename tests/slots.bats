@@ -49,7 +49,7 @@ user() { job "$1" --slots 2 "${@:2}"; }
   expect_error 78 "$key is in use with --slots 2, which does not go together with --slots 3;" rlock run --slots 3 "$key" -- true
   expect_error 78 "$key is in use with --slots 2, which does not go together with --exclusive;" rlock run "$key" -- true
   expect_error 78 "$key is in use with --slots 2, which does not go together with --shared;" rlock run -n -s "$key" -- true
-  expect_error 78 'with --slots 2' rlock acquire "$key"
+  expect_error 78 'with --slots 2' rlock acquire -t 10m "$key"
   waiting 0
   [ "$(holders)" = 1 ]
   end a
@@ -57,15 +57,15 @@ user() { job "$1" --slots 2 "${@:2}"; }
   expect 0 rlock run --slots 3 "$key" -- true
   expect 0 rlock run -s "$key" -- true
   expect 0 rlock run "$key" -- true
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   expect_error 78 "$key is in use with --exclusive, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
   rlock release --force "$key"
-  rlock acquire -s "$key"
+  rlock acquire -t 10m -s "$key"
   expect_error 78 "$key is in use with --shared, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
 }
 
 @test "a slot whose holder was killed is free at once, or when its lease ends where the guard is dead too" {
-  user a -t 2s
+  user a -t 5s -k 100ms
   local a=$!
   user b
   local b=$!
@@ -79,7 +79,7 @@ user() { job "$1" --slots 2 "${@:2}"; }
   user d
   until_true 10 waiting 1
   kill -KILL "$(guard_of $a)" $a
-  until_true 5 runs d
+  until_true 10 runs d
   [ "$(holders)" = 2 ]
   end a c d
 }
@@ -104,7 +104,7 @@ user() { job "$1" --slots 2 "${@:2}"; }
 }
 
 @test "a frozen holder: its lease ends alone, its command is dead by then, and the slot is the next one's" {
-  user a -t 2s
+  user a -t 5s -k 100ms
   local a=$!
   user b
   all_run a b
@@ -112,7 +112,7 @@ user() { job "$1" --slots 2 "${@:2}"; }
   user c
   until_true 10 waiting 1
   kill -STOP $a
-  until_true 5 runs c
+  until_true 10 runs c
   run -1 grep -x 'a out' log
   kill -CONT $a
   ended 79 $a
@@ -134,8 +134,8 @@ user() { job "$1" --slots 2 "${@:2}"; }
 }
 
 @test "status tells how many slots are held, and by whom" {
-  USER=ann rlock acquire --slots 3 "$key"
-  USER=ben rlock acquire --slots 3 "$key"
+  USER=ann rlock acquire -t 10m --slots 3 "$key"
+  USER=ben rlock acquire -t 10m --slots 3 "$key"
   rlock status --json "$key" >json
   jq -e '.held and .mode == "slots" and .slots == 3 and [.holders[].user] == ["ann", "ben"]' json
   rlock status "$key" >table

@@ -1,6 +1,9 @@
 # rlock status --format, for programs: keys, JSON after its schema, and what Prometheus reads.
 load helper
 
+# No lease here ends by itself.
+export RLOCK_TTL=10m
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
@@ -202,10 +205,10 @@ one_of_every_kind() {
 	assert of("up", None) == 1
 	assert of("lock_held", "exclusive") == 1 and of("lock_held", "failed") == 0 and of("lock_held", "hold") == 1
 	assert of("lock_holders", "shared") == 2 and of("lock_holders", "slots") == 1 and of("lock_holders", "failed") == 0
-	assert 0 <= of("lock_held_seconds", "exclusive") < 60 and of("lock_held_seconds", "failed") is None
-	assert 0 < of("lock_lease_seconds", "exclusive") <= 30 and of("lock_lease_seconds", "foreign") is None
+	assert 0 <= of("lock_held_seconds", "exclusive") < 300 and of("lock_held_seconds", "failed") is None
+	assert 0 < of("lock_lease_seconds", "exclusive") <= 600 and of("lock_lease_seconds", "foreign") is None
 	assert of("lock_waiters", "exclusive") == 2 and of("lock_waiters", "shared") == 0
-	assert 0 <= of("lock_waiting_seconds", "exclusive") < 60 and of("lock_waiting_seconds", "shared") is None
+	assert 0 <= of("lock_waiting_seconds", "exclusive") < 300 and of("lock_waiting_seconds", "shared") is None
 	assert of("last_run_exit_status", "killed") == 143 and of("last_run_exit_status", "succeeded") == 0
 	assert of("last_run_exit_status", "exclusive") is None
 	ended, succeeded = "last_run_end_timestamp_seconds", "last_success_timestamp_seconds"

@@ -1,6 +1,9 @@
 # What people see of rlock status: a table of many locks, and all of one. tests/status.bats has what it tells.
 load helper
 
+# No lease here ends by itself.
+export RLOCK_TTL=10m
+
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 

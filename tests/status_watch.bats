@@ -109,7 +109,7 @@ watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 120 
 	watch.ends(0)
 	END
   redis flushall
-  rlock acquire "$key" >/dev/null
+  rlock acquire -t 10m "$key" >/dev/null
   redis eval 'for i = 1, 30 do redis.call("ZADD", KEYS[1], i, "w" .. i) end' 1 "rlock:q:{rlock:$key}"
   key=$key watching <<-'END'
 	from watching import *

@@ -170,7 +170,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   [ ! -s heard ]
   # Redis itself says nothing to a greeting of TLS; what does not speak RESP either may answer with text.
   plain=$(free_port)
-  background timeout 120 socat "TCP-LISTEN:$plain,bind=127.0.0.1,fork,reuseaddr" SYSTEM:'echo 220 mail.example; sleep 5'
+  background socat "TCP-LISTEN:$plain,bind=127.0.0.1,fork,reuseaddr" SYSTEM:'echo 220 mail.example; sleep 5'
   until_true 10 listens "$plain"
   refused 'does not speak TLS' "$(url localhost "$plain")"
 }

@@ -41,7 +41,7 @@ on_terminal() {
 }
 
 @test "a wait that is over within a second shows nothing, nor does -q, nor a log for programs" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	all_options = (["-w", "300ms"], ["-q", "-w", "1200ms"], ["--log-format", "json", "-w", "1200ms"])
 	terminals = [Terminal("rlock", "run", *options, key, "--", "true", columns=500) for options in all_options]
@@ -70,7 +70,7 @@ on_terminal() {
 }
 
 @test "Ctrl-C and TERM leave a clean line, and so does a message" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	wanted = {"Ctrl-C": 130, "TERM": 143, "message": 75}
 	terminals = {}
@@ -93,12 +93,12 @@ on_terminal() {
 }
 
 @test "readers, slots, a library, --hold and --with: who has the key that is waited for" {
-  rlock acquire -s "$key-readers"
-  rlock acquire -s "$key-readers"
-  rlock acquire --slots 1 "$key-slots"
+  rlock acquire -t 10m -s "$key-readers"
+  rlock acquire -t 10m -s "$key-readers"
+  rlock acquire -t 10m --slots 1 "$key-slots"
   redis set "rlock:$key-library" theirs px 60000
   rlock run --hold 1m "$key-hold" -- true
-  rlock acquire "$key-with"
+  rlock acquire -t 10m "$key-with"
   on_terminal <<-'END'
 	wanted = {"readers": "next; held by several, one of them ", "slots": "next; held by several, one of them ",
 	          "library": "next; held by another program than rlock", "hold": ", kept by --hold", "with": "next; held by "}
@@ -129,7 +129,7 @@ on_terminal() {
 }
 
 @test "a terminal that cannot redraw a line gets one, once, and no escape sequences" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	import re
 	terminals = [Terminal("rlock", "run", "-w", "6s", key, "--", "true", columns=200, TERM=term) for term in ("dumb", "")]
@@ -143,7 +143,7 @@ on_terminal() {
 }
 
 @test "in the background it goes on waiting, and leaves the terminal to the shell" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
 	    terminal.type(f"stty tostop; rlock run {key} -- echo the command\n")
@@ -166,7 +166,7 @@ on_terminal() {
 }
 
 @test "one that was stopped with Ctrl-Z leaves the line to the next one in the foreground" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
 	    terminal.type(f"rlock run {key} -- true\n")
@@ -186,7 +186,7 @@ on_terminal() {
 }
 
 @test "a job that was started in the background says it once, and a shell goes on with its prompt" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   on_terminal <<-'END'
 	with Terminal("bash", "--norc", "--noprofile", "-i", columns=120, rows=30, PS1="ready> ") as terminal:
 	    terminal.type(f"stty tostop; rlock run {key} -- true & rlock run {key} -- true &\n")
@@ -206,8 +206,8 @@ on_terminal() {
 }
 
 @test "of several in the foreground one draws, the others say it once; the next one draws when that has its lock" {
-  rlock acquire "$key-a" >token
-  rlock acquire "$key-b"
+  rlock acquire -t 10m "$key-a" >token
+  rlock acquire -t 10m "$key-b"
   on_terminal <<-'END'
 	import subprocess
 	with Terminal("sh", "-c", f"printf 'a\\nb\\n' | xargs -P 2 -I % rlock run {key}-% -- echo the command of %", columns=120) as terminal:
@@ -232,7 +232,7 @@ on_terminal() {
 }
 
 @test "what a command said without a newline stands, where another's line is gone" {
-  rlock acquire "$key"
+  rlock acquire -t 10m "$key"
   rlock acquire -t 10m "$key-b"
   printf '#!/bin/sh\nuntil [ -e drawn ]; do sleep 0.01; done\nexec rlock run %s -- ./job\n' "$key-b" >second
   printf '#!/bin/sh\nuntil [ -e gone ]; do sleep 0.01; done\nprintf partial\nrlock release -q --force %s\nsleep 600\n' "$key-b" >job
@@ -265,8 +265,8 @@ on_terminal() {
 
 @test "without a terminal nothing is said; and the server is asked no more than by heartbeats, with one or without" {
   own_server
-  rlock acquire "$key"
-  rlock run -w 30s "$key" -- true 2>said 3>&- &
+  rlock acquire -t 10m "$key"
+  rlock run -w 20s "$key" -- true 2>said 3>&- &
   until_true 10 waiting 1
   on_terminal "$sock" <<-'END'
 	import subprocess

@@ -60,7 +60,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "keys are acquired in one order, whatever the order in which they are named" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   background rlock run --with "$c" --with "$a" "$b" -- true
   until_true 10 waiting 1 "$b"
   is_held "$a"
@@ -78,7 +78,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "keys that are held already are renewed while a later one is waited for, and fresh when the command starts" {
-  rlock acquire "$c" >token
+  rlock acquire -t 10m "$c" >token
   background rlock run -t 2s -k 100ms --with "$b" --with "$c" "$a" -- sh -c 'for k in $a $b; do redis-cli -s "$sock" get "rlock:$k"; done >inside'
   until_true 10 waiting 1 "$c"
   local first i
@@ -94,12 +94,12 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "one that is lost while another is waited for: all are released, and it begins again" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   rlock run -t 600ms --with "$b" "$a" -- touch ran 2>said 3>&- &
   local pid=$!
   until_true 10 waiting 1 "$b"
   redis del "rlock:$a"
-  rlock acquire "$a" >other
+  rlock acquire -t 10m "$a" >other
   until_true 10 grep -q "lost $a while waiting for $b; beginning again" said
   until_true 10 waiting 1 "$a"
   waiting 0 "$b"
@@ -144,12 +144,12 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "one that was taken away unseen is found before the command starts" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   rlock run -t 60s -v --with "$b" "$a" -- sh -c 'redis-cli -s "$sock" get "rlock:$a" >inside; echo "$RLOCK_TOKEN" >>inside' 2>said 3>&- &
   local pid=$!
   until_true 10 waiting 1 "$b"
   redis del "rlock:$a"
-  rlock acquire "$a" >other
+  rlock acquire -t 10m "$a" >other
   rlock release "$b" "$(cat token)"
   until_true 10 waiting 1 "$a"
   [ ! -e inside ]
@@ -192,7 +192,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "TERM while one of them is waited for leaves nothing behind on any" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   rlock run --with "$b" --with "$c" "$a" -- touch ran 3>&- &
   local pid=$!
   until_true 10 waiting 1 "$b"
@@ -218,10 +218,10 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "with -n all or none, and busy names the key and its holder; -w counts for all together" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   expect_error 75 "busy: $b is held by $(id -un)@" rlock run -n --with "$b" --with "$c" "$a" -- touch ran
   are_free "$a" "$c"
-  rlock acquire "$a" >other
+  rlock acquire -t 10m "$a" >other
   rlock run -w 9s --with "$b" --with "$c" "$a" -- touch ran 2>said 3>&- &
   local pid=$! before
   until_true 10 waiting 1 "$a"
@@ -238,7 +238,7 @@ holder() { redis get "rlock:$1"; }
 }
 
 @test "-v says what is waited for, and what is held" {
-  rlock acquire "$b" >token
+  rlock acquire -t 10m "$b" >token
   rlock run -v --with "$b" "$a" -- true 2>said 3>&- &
   local pid=$!
   until_true 10 grep -q "waiting for $b, held by" said

@@ -9,7 +9,7 @@ soak() {
 }
 
 @test "contenders under kills, stops and a server that is hurt: nothing is wrong" {
-  soak --only contest --seconds 18 --round 6 --weathers server,network,calm --longest 1500 --ttl 200,3000 --wait 5000 \
+  soak --only contest --seconds 18 --round 6 --weathers server,network,calm --longest 1500 --ttl 2000,8000 --wait 5000 \
     --shapes plain,export,export-two
 }
 

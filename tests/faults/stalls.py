@@ -145,21 +145,16 @@ def released(field, living):
     return 0
 
 
-def head_frozen(field, living):
-    field.hold()
-    field.queue_up("head", *living)
-    field.processes[0].send_signal(signal.SIGSTOP)
-    field.release()
-    return 1
-
-
-def three_frozen(field, living):
-    field.hold()
-    field.queue_up("one", "two", "three", *living)
-    for process in field.processes[:3]:
-        process.send_signal(signal.SIGSTOP)
-    field.release()
-    return 3
+def frozen(*ahead):
+    """They are frozen, then the holder releases."""
+    def event(field, living):
+        field.hold()
+        field.queue_up(*ahead, *living)
+        for process in field.processes[:len(ahead)]:
+            process.send_signal(signal.SIGSTOP)
+        field.release()
+        return len(ahead)
+    return event
 
 
 def three_killed_with_the_holder(field, living):
@@ -190,30 +185,31 @@ def lock_deleted(field, living):
     return 0
 
 
-def queue_deleted(field, living):
-    field.turn = RETURN
-    field.hold()
-    field.queue_up(*living)
-    field.settle()
-    field.server.redis("DEL", field.queue)
-    field.release()
-    return 0
-
-
-def side_keys_deleted(field, living):
-    field.turn = RETURN
-    field.hold()
-    field.queue_up(*living)
-    field.settle()
-    field.server.redis("DEL", *(f"rlock:{letter}:{{{field.lock}}}" for letter in "qift"))
-    field.release()
-    return 0
+def deleted(letters):
+    """The side keys of these letters are deleted, then the holder releases."""
+    def event(field, living):
+        field.turn = RETURN
+        field.hold()
+        field.queue_up(*living)
+        field.settle()
+        field.server.redis("DEL", *(f"rlock:{letter}:{{{field.lock}}}" for letter in letters))
+        field.release()
+        return 0
+    return event
 
 
 EVENTS = {
-    e.__name__: e
-    for e in (released, gave_up, head_killed, foreign_goes, head_frozen, three_frozen, three_killed_with_the_holder)
-    + (flushed, lock_deleted, queue_deleted, side_keys_deleted)
+    "released": released,
+    "gave_up": gave_up,
+    "head_killed": head_killed,
+    "foreign_goes": foreign_goes,
+    "head_frozen": frozen("head"),
+    "three_frozen": frozen("one", "two", "three"),
+    "three_killed_with_the_holder": three_killed_with_the_holder,
+    "flushed": flushed,
+    "lock_deleted": lock_deleted,
+    "queue_deleted": deleted("q"),
+    "side_keys_deleted": deleted("qift"),
 }
 
 

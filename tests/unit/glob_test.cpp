@@ -2,52 +2,53 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace rlock::base {
 namespace {
 
+struct Pair {
+  std::string_view pattern;
+  std::string_view text;
+};
+
+void expect_matches(std::initializer_list<Pair> pairs) {
+  for (const auto& [pattern, text] : pairs) EXPECT_TRUE(matches(pattern, text)) << pattern << " and " << text;
+}
+
+void expect_none_matches(std::initializer_list<Pair> pairs) {
+  for (const auto& [pattern, text] : pairs) EXPECT_FALSE(matches(pattern, text)) << pattern << " and " << text;
+}
+
 TEST(Glob, KnowsWhatTheShellKnows) {
-  EXPECT_TRUE(matches("", ""));
-  EXPECT_FALSE(matches("", "a"));
-  EXPECT_TRUE(matches("deploy*", "deploy"));
-  EXPECT_TRUE(matches("*-?-*", "a-b-c-d"));
-  EXPECT_FALSE(matches("*-?", "a-bc"));
-  EXPECT_TRUE(matches("a**b*", "ab"));
-  EXPECT_TRUE(matches("[a-c][!a-c][^x]", "bzz"));
-  EXPECT_FALSE(matches("[!a]", "a"));
-  EXPECT_TRUE(matches("[]x]", "]"));
-  EXPECT_TRUE(matches("[!]x]", "a"));
-  EXPECT_TRUE(matches("[!!]", "a"));
-  EXPECT_TRUE(matches("job[[:digit:]]", "job7"));
-  EXPECT_FALSE(matches("job[[:digit:]]", "jobs"));
-  EXPECT_TRUE(matches("[\\]]", "]"));
-  EXPECT_TRUE(matches("\\*\\[\\\\", "*[\\"));
-  EXPECT_FALSE(matches("\\*", "a"));
+  expect_matches({{"", ""},
+                  {"deploy*", "deploy"},
+                  {"*-?-*", "a-b-c-d"},
+                  {"a**b*", "ab"},
+                  {"[a-c][!a-c][^x]", "bzz"},
+                  {"[]x]", "]"},
+                  {"[!]x]", "a"},
+                  {"[!!]", "a"},
+                  {"job[[:digit:]]", "job7"},
+                  {"[\\]]", "]"},
+                  {"\\*\\[\\\\", "*[\\"}});
+  expect_none_matches({{"", "a"}, {"*-?", "a-bc"}, {"[!a]", "a"}, {"job[[:digit:]]", "jobs"}, {"\\*", "a"}});
 }
 
 TEST(Glob, TakesABracketThatNothingClosesAsItStands) {
-  EXPECT_TRUE(matches("[", "["));
-  EXPECT_TRUE(matches("[a", "[a"));
-  EXPECT_TRUE(matches("[!", "[!"));
-  EXPECT_TRUE(matches("[]*", "[]x"));
-  EXPECT_TRUE(matches("a\\", "a\\"));
+  expect_matches({{"[", "["}, {"[a", "[a"}, {"[!", "[!"}, {"[]*", "[]x"}, {"a\\", "a\\"}});
 }
 
 TEST(Glob, ReadsCharactersNotBytes) {
-  EXPECT_TRUE(matches("t?r", "tür"));
-  EXPECT_FALSE(matches("t??r", "tür"));
-  EXPECT_TRUE(matches("t[ä-ü]r", "tür"));
-  EXPECT_FALSE(matches("t[!ä-ü]r", "tür"));
-  EXPECT_TRUE(matches("*[日月]?", "七日本"));
-  EXPECT_TRUE(matches("\\日*", "日本"));
+  expect_matches({{"t?r", "tür"}, {"t[ä-ü]r", "tür"}, {"*[日月]?", "七日本"}, {"\\日*", "日本"}});
+  expect_none_matches({{"t??r", "tür"}, {"t[!ä-ü]r", "tür"}});
 }
 
 TEST(Glob, TakesAByteThatIsNotUtf8ForACharacter) {
-  EXPECT_TRUE(matches("t?r", "t\xffr"));
-  EXPECT_TRUE(matches("t??", "t\xe6\x97"));
-  EXPECT_TRUE(matches("*\xff", "a\xff"));
-  EXPECT_FALSE(matches("?", "\xff\xff"));
+  expect_matches({{"t?r", "t\xffr"}, {"t??", "t\xe6\x97"}, {"*\xff", "a\xff"}});
+  expect_none_matches({{"?", "\xff\xff"}});
 }
 
 TEST(Glob, IsDoneSoonWithManyStars) { EXPECT_FALSE(matches("*a*a*a*a*a*a*a*a*a*a*a*a*b", std::string(1024, 'a'))); }
