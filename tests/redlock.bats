@@ -46,7 +46,7 @@ stop() { for name; do kill -STOP "$(server_pid "$name")"; done; }
 kill_server() {
   for name; do
     kill -KILL "$(server_pid "$name")"
-    until_true 5 is_gone "$(server_pid "$name")"
+    until_true 10 is_gone "$(server_pid "$name")"
   done
 }
 # held_at: the names of the servers that know a holder of $key.
@@ -54,6 +54,8 @@ held_at() {
   for name in "${names[@]}"; do [ "$(at "$name" exists "rlock:$key" 2>/dev/null)" != 1 ] || echo "$name"; done
 }
 holders() { [ "$(held_at | wc -l)" = "$1" ]; }
+# A server that answers late may be without a vote until the next renewal.
+a_majority_holds() { [ "$(held_at | wc -l)" -ge 3 ]; }
 queues() {
   local sum=0
   for name in "${names[@]}"; do sum=$((sum + $(at "$name" zcard "rlock:q:{rlock:$key}"))); done
@@ -63,7 +65,7 @@ queues() {
 first_in_order() {
   rlock acquire -t 20s "$key" >held
   rlock run -w 5m "$key" -- true 3>&- &
-  until_true 5 queues 1
+  until_true 10 queues 1
   for name in "${names[@]}"; do [ "$(at "$name" zcard "rlock:q:{rlock:$key}")" = 0 ] || first=$name; done
   rlock release "$key" "$(cat held)"
   wait $!
@@ -72,23 +74,23 @@ first_in_order() {
 @test "every verb works on five servers" {
   expect 0 rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE"; rlock status "$RLOCK_KEY"'
   [[ $output == *held* ]]
-  until_true 2 holders 0
+  until_true 10 holders 0
   token=$(rlock acquire -t 20s "$key")
-  until_true 2 holders 5
+  a_majority_holds
   expect 0 rlock status --exit-code "$key"
   rlock status --json "$key" | jq -e '.held and .votes >= 3 and .servers == 5 and (.holders | length) == 1'
   expect 0 rlock renew "$key" "$token"
   expect 79 rlock renew "$key" 00000000000000000000000000000000
   expect 79 rlock release "$key" 00000000000000000000000000000000
-  until_true 2 holders 5
+  a_majority_holds
   expect 0 rlock release "$key" "$token"
-  until_true 2 holders 0
+  until_true 10 holders 0
   expect 79 rlock release "$key" "$token"
   expect 1 rlock status --exit-code "$key"
   rlock acquire -t 20s "$key" >/dev/null
   [ "$(rlock status --json | jq -r '.locks[].key')" = "$key" ]
   expect 0 rlock release --force "$key"
-  until_true 2 holders 0
+  until_true 10 holders 0
 }
 
 @test "busy is 75, at once and after a wait, and leaves no trace of who waited" {
@@ -97,7 +99,8 @@ first_in_order() {
   expect 75 rlock run -w 300ms "$key" -- touch ran
   [ ! -e ran ]
   queues 0
-  for name in "${names[@]}"; do [ "$(at "$name" get "rlock:$key")" = "$(cat token)" ]; done
+  a_majority_holds
+  for name in $(held_at); do [ "$(at "$name" get "rlock:$key")" = "$(cat token)" ]; done
 }
 
 @test "waiters get their turn in the order in which they came" {
@@ -181,7 +184,7 @@ status_names_both() {
 
 @test "a server that stands still while the lock is held is named under -v" {
   background rlock run -v "$key" -- sh -c 'touch held; until [ -e go ]; do sleep 0.01; done' 2>said
-  until_true 5 test -e held
+  until_true 10 test -e held
   stop four
   until_true 10 grep -q 'no answer from .*four.sock.*; a majority holds without it' said
   touch go
@@ -193,7 +196,7 @@ status_names_both() {
   stop "$first" "$([ "$first" = four ] && echo five || echo four)"
   expect 0 rlock run -w 5m "$key" -- sleep 4
   background rlock run -w 5m "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
-  until_true 5 test -e running
+  until_true 10 test -e running
   background rlock run -w 5m "$key" -- sh -c 'echo 2 >>order'
   finish
   [ "$(tr -d '\n' <order)" = 12 ]
@@ -202,12 +205,12 @@ status_names_both() {
 @test "with three of five down it is 69, not busy, and the message names them" {
   rlock acquire -t 20s "other-$key" >/dev/null
   kill_server one two three
-  until_true 5 two_are_left --connect-timeout 1s
+  until_true 10 two_are_left --connect-timeout 1s
   [[ $stderr == *one.sock*two.sock*three.sock* || $stderr == *three.sock* ]]
   expect_error 69 'are needed' rlock status "$key"
   [ ! -e ran ]
-  until_true 2 not_held_at four
-  until_true 2 not_held_at five
+  until_true 10 not_held_at four
+  until_true 10 not_held_at five
 }
 # One that is slow to answer, on a busy machine, counts as away too.
 two_are_left() {
@@ -221,7 +224,7 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
   rlock acquire -t 20s "$key" >/dev/null
   mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vx "$first")
   kill_server "${others[@]:0:3}"
-  until_true 5 two_are_left --connect-timeout 1s
+  until_true 10 two_are_left --connect-timeout 1s
   [ ! -e ran ]
 }
 
@@ -232,12 +235,12 @@ not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
     stop three five
     expect 0 rlock run "$key" -- true
     resume three five
-    until_true 2 holders 0
+    until_true 10 holders 0
     token=$(rlock acquire -t 20s "$key")
     stop one four
     expect 0 rlock release "$key" "$token"
     resume one four
-    until_true 2 holders 0
+    until_true 10 holders 0
   done
 }
 resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
@@ -248,7 +251,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   at "$first" set "rlock:$key" 0123456789abcdef0123456789abcdef px 60000
   expect 0 rlock run -n "$key" -- true
   background rlock run -w 5m "$key" -- sh -c 'touch running; sleep 1; echo 1 >>order'
-  until_true 5 test -e running
+  until_true 10 test -e running
   background rlock run -w 5m "$key" -- sh -c 'echo 2 >>order'
   expect 75 rlock run -n "$key" -- true
   finish
@@ -257,33 +260,35 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 }
 
 @test "a server whose key was deleted is won back while the command runs" {
-  rlock run "$key" -- sh -c 'touch running; sleep 4; touch ended' 3>&- &
+  rlock run "$key" -- sh -c 'touch running; until [ -e go ]; do sleep 0.01; done; touch ended' 3>&- &
   pid=$!
-  until_true 5 test -e running
-  until_true 5 holders 5
+  until_true 10 test -e running
+  until_true 10 holders 5
   at three del "rlock:$key"
-  until_true 5 holders 5
+  until_true 10 holders 5
+  touch go
   ended 0 "$pid"
   [ -e ended ]
 }
 
 @test "a lock that was deleted on three servers is lost" {
-  rlock run "$key" -- sleep 30 3>&- &
+  rlock run "$key" -- sleep 600 3>&- &
   pid=$!
-  until_true 5 holders 5
+  until_true 10 holders 5
   for name in one two three; do at "$name" set "rlock:$key" 0123456789abcdef0123456789abcdef px 9000; done
   ended 79 "$pid"
 }
 
 @test "the holder reclaims the lock on a server that restarts and has forgotten everything" {
-  rlock run "$key" -- sh -c 'touch running; sleep 4; touch ended' 2>err 3>&- &
+  rlock run "$key" -- sh -c 'touch running; until [ -e go ]; do sleep 0.01; done; touch ended' 2>err 3>&- &
   pid=$!
-  until_true 5 holders 5
+  until_true 10 holders 5
   sleep 1.2 # a renewal tells of the server's run
   kill_server two
   start_server two
-  until_true 5 grep -q 'two.sock restarted and had forgotten' err
-  holders 5
+  until_true 10 grep -q 'two.sock restarted and had forgotten' err
+  until_true 10 holders 5
+  touch go
   ended 0 "$pid"
   [ -e ended ]
 }
@@ -367,40 +372,40 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   rlock acquire -t 20s "$key" >token
   rlock run "$key" -- touch ran 3>&- &
   pid=$!
-  until_true 5 queues 1
+  until_true 10 queues 1
   kill -TERM "$pid"
   ended 143 "$pid"
   queues 0
   expect 0 rlock release "$key" "$(cat token)"
-  until_true 2 holders 0
+  until_true 10 holders 0
   [ ! -e ran ]
 }
 
 @test "when a holder is killed its guard releases the lock on all servers" {
-  rlock run "$key" -- sleep 60 3>&- &
+  rlock run "$key" -- sleep 600 3>&- &
   pid=$!
-  until_true 5 guard_of "$pid"
-  until_true 5 holders 5
+  until_true 10 guard_of "$pid"
+  until_true 10 holders 5
   kill -KILL "$pid"
-  until_true 5 holders 0
+  until_true 10 holders 0
 }
 
 @test "--hold keeps the lock on each server, for others and in status" {
   rlock run --hold 1h "$key" -- true
-  until_true 2 holders 5
-  for name in "${names[@]}"; do [[ $(at "$name" get "rlock:$key") == hold:* ]]; done
+  a_majority_holds
+  for name in $(held_at); do [[ $(at "$name" get "rlock:$key") == hold:* ]]; done
   expect 75 rlock run -n "$key" -- touch ran
   [[ $output == *'whose command has ended (--hold)'* ]]
-  rlock status --json "$key" | jq -e '.held and .votes == 5 and .holders[0].hold and .last_run.exit_status == 0'
+  rlock status --json "$key" | jq -e '.held and .votes >= 3 and .holders[0].hold and .last_run.exit_status == 0'
   expect 0 rlock release --force "$key"
-  until_true 2 holders 0
+  until_true 10 holders 0
 }
 
 @test "waiters get the lock in their order when the hold has ended on all servers" {
   rlock run --hold 8s "$key" -- true
   for i in 1 2 3; do
     background rlock run -w 5m "$key" -- sh -c "echo $i >>order"
-    until_true 5 queues "$i"
+    until_true 10 queues "$i"
   done
   finish
   [ "$(tr -d '\n' <order)" = 123 ]
@@ -416,7 +421,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   for name in three four; do at "$name" del "rlock:l:{rlock:$key}"; done
   expect 0 rlock run --once 1h "$key" -- touch ran
   [ ! -e ran ]
-  until_true 2 holders 0
+  until_true 10 holders 0
   for name in one two five; do at "$name" del "rlock:l:{rlock:$key}"; done
   expect 0 rlock run --once 1h "$key" -- touch ran
   [ -e ran ]
@@ -424,23 +429,23 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
 
 @test "waiters with --once end with 0 when the run before them has succeeded" {
   rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done' 3>&- &
-  until_true 5 test -e up
+  until_true 10 test -e up
   for i in 1 2 3; do
     background rlock run --once 1h -w 5m "$key" -- touch ran
-    until_true 5 queues "$i"
+    until_true 10 queues "$i"
   done
   touch go
   wait $!
   finish
   [ ! -e ran ]
   queues 0
-  until_true 2 holders 0
+  until_true 10 holders 0
 }
 
 @test "while a majority cannot be reached a holder is stopped before its lease ends" {
   rlock run --ttl 2s "$key" -- sh -c 'touch running; sleep 60' 3>&- &
   pid=$!
-  until_true 5 test -e running
+  until_true 10 test -e running
   stop one two three
   ended 79 "$pid"
 }
@@ -461,7 +466,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   kill -CONT "$(server_pid one)" "$(server_pid two)"
   expect 75 rlock run -n "$key" -- true
   echo >go
-  until_true 5 eval "! pgrep -f '^rlock-keeper $key\$'"
+  until_true 10 eval "! pgrep -f '^rlock-keeper $key\$'"
   expect 0 rlock run "$key" -- true
   echo >go
   ended 0 "$script"
@@ -470,7 +475,7 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   script=$!
   until_true 10 test -s has_it
   kill -KILL "$script"
-  until_true 5 holders 0
+  until_true 10 holders 0
 }
 
 # waiting_somewhere N: so many stand in the queues of all servers together.
