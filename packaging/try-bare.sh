@@ -10,7 +10,7 @@
 set -euo pipefail
 
 # Seconds, for each of the two.
-limit=2400
+limit=4000
 
 suite=${1-} source=${2---commit}
 arguments=2
