@@ -351,6 +351,38 @@ lives_for() {
   expect 0 rlock run -v --once 1h "$key" -- touch ran
   [[ $output == *'nothing to do'* ]]
   [ ! -e ran ]
+# answers_as NAME REPLY...: a fake node that answers each connection so; its port in $port.
+answers_as() {
+  local reply replies=()
+  for reply in "${@:2}"; do replies+=(--reply "$reply"); done
+  python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen 127.0.0.1:0 --seconds 60 "${replies[@]}" >"$1" 3>&- &
+  until_true 10 grep -qs ready "$1"
+  port=$(sed 's/.*://' "$1")
+}
+
+# master_at PORT: what the fake node `names` says of all slots.
+master_at() { printf '*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%s\r\n' "$1" >slots; }
+
+@test "nodes that send on and on, since a slot goes round, are asked again: no other kind of URL helps" {
+  local port verb
+  answers_as asks 'text:+OK' 'text:-ASK 1 127.0.0.1:1'
+  answers_as moves "text:-ASK 1 127.0.0.1:$port"
+  master_at "$port"
+  answers_as names file:slots
+  export RLOCK_SERVER=redis+cluster://127.0.0.1:$port
+  expect_error 69 'its nodes do not agree on who serves the key' rlock run -n "$key" -- touch ran
+  # It may be the last try that has run out of time.
+  later() { expect_error 69 "redis+cluster://" rlock "$1" --connect-timeout 300ms "${@:2}"; }
+  later run "$key" -- touch ran
+  for verb in renew release; do RLOCK_TOKEN=0123456789abcdef0123456789abcdef later "$verb" "$key"; done
+  later status "$key"
+  # Neither does it where the place that has the key is not said.
+  answers_as hides "text:-MOVED 1 ?:$port"
+  master_at "$port"
+  expect_error 69 'its nodes do not agree' rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+}
+
   expect 0 rlock release --force "$key"
 }
 

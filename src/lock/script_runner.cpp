@@ -32,16 +32,20 @@ bool is_of_a_move(const Reply& reply) { return has_code(reply, "TRYAGAIN") || ha
 
 bool is_elsewhere(const Reply& reply) { return is_of_a_move(reply) || has_code(reply, "MOVED"); }
 
-// Where several nodes in a row said that another has the key, they do not agree yet, and it can be asked again.
+// Where nodes of a Cluster go on saying that another one has the key, they do not agree yet, and can be asked again.
 base::Error ScriptRunner::error_of(const Reply& reply) {
-  if (session_.follow(reply)) {
+  if (session_.is_of_cluster() && (has_code(reply, "MOVED") || has_code(reply, "ASK"))) {
+    (void)session_.follow(reply);
     return {ErrorCode::unready, session_.name() + ": its nodes do not agree on who serves the key"};
   }
   return redis::error_of(reply, session_.name());
 }
 
+// Another ASK behind the first comes where the slot has arrived and goes on to a third node: the first one knows it
+// soon.
 bool ScriptRunner::follow(const Reply& reply, int& redirections) {
-  return redirections++ < max_redirections && session_.follow(reply);
+  if (redirections++ >= max_redirections) return false;
+  return session_.follow(reply) || (is_moving_ && session_.is_of_cluster() && has_code(reply, "ASK"));
 }
 
 ScriptRunner::Next ScriptRunner::after(const Reply& reply, const Script& script, int& redirections) {
@@ -74,16 +78,16 @@ Result<void> ScriptRunner::tell_grace(ScriptCall& call, Wait wait) {
 
 // The whole script is sent until it was answered once: a proxy may close the connection after each answer.
 Result<Reply> ScriptRunner::run(ScriptCall call, Wait wait) {
-  is_moving_ = was_asked_ = false;
   for (int redirections = 0;;) {
+    is_moving_ = was_asked_ = false;
     RLOCK_TRY(tell_grace(call, wait));
     const bool in_full = unknown_ == &call.script;
     const auto request = in_full ? call.in_full() : call.by_hash();
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));
     auto& reply = replies.front();
     unknown_ = nullptr;
+    if (is_of_a_move(reply)) reply = RLOCK_TRY(run_while_moving(call, wait));
     if (!reply.is_error()) return std::move(reply);
-    if (is_of_a_move(reply)) return run_while_moving(call, wait);
     if (follow(reply, redirections)) continue;
     if (in_full || !has_code(reply, "NOSCRIPT")) return std::unexpected(error_of(reply));
     unknown_ = &call.script;
@@ -106,7 +110,6 @@ Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) 
     was_asked_ = answer.has_value();
     if (answer) replies.front() = std::move(*answer);
   }
-  if (replies.front().is_error()) return std::unexpected(error_of(replies.front()));
   return std::move(replies.front());
 }
 

@@ -44,6 +44,7 @@ class ScriptRunner {
 
  private:
   base::Duration courtesy_left() const;
+  /// Its reply may be an error.
   base::Result<redis::Reply> run_while_moving(const ScriptCall& call, base::Wait wait);
   bool follow(const redis::Reply& reply, int& redirections);
 

@@ -22,6 +22,7 @@ class ClusterLocator final : public Locator {
   ClusterLocator(const Address& address, Greeting greeting, Endpoint node);
 
   base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  bool is_of_cluster() const override { return true; }
   bool redirected(const std::string& place) override;
   std::unique_ptr<Locator> other(const std::string& place) const override;
   const std::string& name() const override { return name_; }

@@ -45,6 +45,8 @@ class Locator {
   /// Whether the target is used only if it says that it is a master (ROLE).
   virtual bool wants_master() const { return false; }
   /// The last target said that the key is served at another place from now on (HOST:PORT, as a Cluster says it). True:
+  /// Whether the target is a node of a Cluster, of which another one may have the key.
+  virtual bool is_of_cluster() const { return false; }
   /// locate() gives that place. False: none of this locator's kind.
   virtual bool redirected(const std::string&) { return false; }
   /// The same for one request only. nullptr: none of this locator's kind.

@@ -83,6 +83,9 @@ const Meaning* find_known(std::string_view text) {
       text.find("ACL failure in script") != std::string_view::npos) {
     return find_row("NOPERM");
   }
+  // Commands of a script, while a Cluster moves what they need, or is down.
+  if (text.find("cript attempted to access a non local key") != std::string_view::npos) return find_row("TRYAGAIN");
+  if (text.find("cript attempted to execute a") != std::string_view::npos) return find_row("CLUSTERDOWN");
   // Before authentication a server takes only short commands.
   if (text.starts_with("ERR Protocol error: unauthenticated")) return find_row("NOAUTH");
   text = unwrapped(text);

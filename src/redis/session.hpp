@@ -48,6 +48,8 @@ class Session {
   /// Sends commands without reading any reply but those of the greeting.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);
 
+  /// See Locator::is_of_cluster.
+  bool is_of_cluster() const { return locator_->is_of_cluster(); }
   /// Whether a reply was that another server has the key, and always will (MOVED), and the locator knows the way there:
   /// what was sent can be sent again, and goes to that one, over a new connection.
   bool follow(const Reply& reply);

@@ -82,6 +82,14 @@ TEST(Reply, ErrorsTellTheirCode) {
   EXPECT_EQ(code("-ERR unknown command 'EVALSHA'\r\n"), base::ErrorCode::configuration);
   EXPECT_EQ(code("-ERR unknown command `AUTH`, with args beginning with: `x`\r\n"), base::ErrorCode::refused);
   EXPECT_EQ(code("-ERR unknown command\r\n"), base::ErrorCode::configuration);
+  EXPECT_EQ(code("-ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:9.\r\n"),
+            base::ErrorCode::unready);
+  EXPECT_EQ(
+      code("-ERR Error running script (call to f_1): @user_script:9: @user_script: 9: Lua script attempted to access a "
+           "non local key in a cluster node\r\n"),
+      base::ErrorCode::unready);
+  EXPECT_EQ(code("-ERR Script attempted to execute a write command while the cluster is down and readonly\r\n"),
+            base::ErrorCode::unready);
   EXPECT_EQ(code("-ERR something\r\n"), base::ErrorCode::internal);
 }
 
