@@ -195,6 +195,14 @@ not_under_acl() { [ -z "${TEST_ACL:-}" ] || skip "$1"; }
 # not_sanitized WHAT: skips a test of what a sanitizer does in the same process.
 not_sanitized() { [ -z "${TEST_SANITIZER:-}" ] || skip "$TEST_SANITIZER $1"; }
 
+# python_with MODULE: a Python that has it in $python, or the test is skipped.
+python_with() {
+  for python in python3 /usr/bin/python3; do
+    ! "$python" -c "import $1" 2>/dev/null || return 0
+  done
+  skip "no $1 for Python"
+}
+
 # needs_mounts: skips the test where it cannot mount for itself alone. To be called by the test itself, not under run.
 needs_mounts() {
   { [ "$EUID" = 0 ] && unshare --mount true 2>/dev/null; } || skip 'needs root and mount namespaces'

@@ -89,14 +89,6 @@ teardown_file() { stop_servers; }
   [ "$(rlock status --json)" = "$(rlock status --format json)" ]
 }
 
-# python_with MODULE: a Python that has it, or the test is skipped.
-python_with() {
-  for python in python3 /usr/bin/python3; do
-    ! "$python" -c "import $1" 2>/dev/null || return 0
-  done
-  skip "no $1 for Python"
-}
-
 # one_of_every_kind: locks of all kinds, and what others may leave on a server.
 one_of_every_kind() {
   redis flushall

@@ -44,11 +44,20 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string text_of(const std::vector<show::ListedLock>& sights, const show::View& view, const Options& options) {
+// Whoever asked for all locks must not take a part for the whole. Returns the exit status.
+int report_unseen(const std::vector<lock::Unseen>& unseen, const Options& options) {
+  for (const auto& [server, error] : unseen) {
+    report({error.code, "the locks at " + server + " are not shown: " + error.message}, options);
+  }
+  return unseen.empty() ? base::exit_success : base::exit_status_of(unseen.front().error.code);
+}
+
+std::string text_of(const std::vector<show::ListedLock>& sights, const std::vector<lock::Unseen>& unseen,
+                    const show::View& view, const Options& options) {
   if (options.format == Format::json)
-    return view.is_of_one() ? show::lock_json(sights.front()) : show::locks_json(sights);
+    return view.is_of_one() ? show::lock_json(sights.front()) : show::locks_json(sights, unseen);
   if (options.format == Format::keys) return joined(view.keys_of(sights));
-  if (options.format == Format::prometheus) return show::metrics(sights);
+  if (options.format == Format::prometheus) return show::metrics(sights, unseen.size());
   if (options.quiet) return "";
   const auto layout = show::Layout::of(STDOUT_FILENO);
   if (view.is_of_one()) return joined(show::detail_lines(sights.front(), layout));
@@ -83,7 +92,10 @@ int status(const Options& options) {
   };
   if (options.format == Format::keys && !options.exit_code) {
     const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
-    return keys ? show::print_for_reader(joined(*keys)) : report(keys.error(), options);
+    if (!keys) return report(keys.error(), options);
+    const int printed = show::print_for_reader(joined(*keys));
+    const int seen = report_unseen(backend->unseen(), options);
+    return printed != base::exit_success ? printed : seen;
   }
   const auto sights = ask([&](base::Wait wait) { return view.look(*backend, wait); });
   if (!sights) {
@@ -92,18 +104,23 @@ int status(const Options& options) {
   }
   if (options.format == Format::usual && !options.quiet) {
     tell_of_endless(*sights, options);
-    if (sights->empty()) {
+    if (sights->empty() && unseen.empty()) {
       base::log_note((options.key.empty() ? "no locks at " : "no lock matches " + options.key + " at ") +
+  const auto unseen = backend->unseen();
                      backend->name());
     }
   }
-  if (const int status = show::print_for_reader(text_of(*sights, view, options)); status != base::exit_success)
+  if (const int status = show::print_for_reader(text_of(*sights, unseen, view, options));
+      status != base::exit_success) {
     return status;
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
-  if (!options.exit_code) return base::exit_success;
+  if (!options.exit_code) return seen;
   const bool held = std::ranges::any_of(*sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
-  return held ? base::exit_success : base::exit_free;
+  }
+  const int seen = report_unseen(unseen, options);
+  if (held) return base::exit_success;
+  return seen != base::exit_success ? seen : base::exit_free;
 }
 
 }  // namespace rlock::commands

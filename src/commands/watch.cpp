@@ -50,6 +50,7 @@ struct Scene {
   std::string time;
   Instant seen_at{};
   std::string trouble;  ///< why the server does not answer; empty: it does
+  std::vector<lock::Unseen> unseen;
 
   std::vector<std::string> lines(const show::View& view, const std::string& server, base::ScreenSize size) const;
 };
@@ -62,14 +63,20 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
   row.push_back({server, show::Style::faint});
   head.add(std::move(row));
   auto lines = head.lines(layout);
-  if (trouble.empty()) {
-    lines.emplace_back();
-  } else {
+  const auto warn = [&](std::string text) {
     show::Table line;
-    line.add({{"no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
-                   ", trying again: " + trouble,
-               show::Style::bad}});
+    line.add({{std::move(text), show::Style::bad}});
     lines.push_back(line.lines(layout).front());
+  };
+  if (!trouble.empty()) {
+    warn("no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
+         ", trying again: " + trouble);
+  } else if (!unseen.empty()) {
+    const auto others = unseen.size() - 1;
+    warn("not shown: the locks at " + unseen.front().server +
+         (others > 0 ? " and " + std::to_string(others) + " more" : "") + ": " + unseen.front().error.message);
+  } else {
+    lines.emplace_back();
   }
   const auto room = size.rows - std::min(size.rows, lines.size());
   if (room == 0) return lines;
@@ -98,7 +105,11 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
 int watch(show::View& view, lock::Backend& backend, const Options& options) {
   Scene scene;
   const auto saw = [&](std::vector<show::ListedLock> sights) {
-    scene = {.sights = std::move(sights), .time = time_of_day(), .seen_at = BootClock::now(), .trouble = {}};
+    scene = {.sights = std::move(sights),
+             .time = time_of_day(),
+             .seen_at = BootClock::now(),
+             .trouble = {},
+             .unseen = backend.unseen()};
   };
   base::PlainPoller plain;
   auto first = base::until_served(BootClock::now() + options.connect_timeout, plain,

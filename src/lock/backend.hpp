@@ -120,6 +120,12 @@ class Holding {
 };
 
 /// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
+/// A server that did not answer where many locks were looked for: what it keeps is missing in what was found.
+struct Unseen {
+  std::string server;  ///< HOST:PORT
+  base::Error error;
+};
+
 /// queue. Each step ends with its wait or after timeout(), whichever is sooner.
 class Backend : public Holding {
  public:
@@ -141,6 +147,10 @@ class Backend : public Holding {
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 
   /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().
+  /// Which servers the last list() and inspect() found nothing of, though others answered: only where each lock is kept
+  /// by one of many. A lock that one of these keeps is inspected as free.
+  virtual std::vector<Unseen> unseen() const { return {}; }
+
   virtual base::Result<std::vector<std::string>> warnings(base::Wait wait) = 0;
 
   /// How long a server may take to connect or to answer.

@@ -21,22 +21,28 @@ class Cluster final : public SingleServer {
                                                 base::Wait wait) override;
   /// Where a lock stands at two masters, since its slot is being moved, it is listed once.
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+  std::vector<Unseen> unseen() const override;
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
 
  private:
-  /// A master, the connection to it, and the wire keys that list() found there.
+  /// A master, the connection to it, the wire keys that list() found there, and why it does not answer.
   struct Master {
     redis::Endpoint where;
     ScriptRunner server;
     std::vector<std::string> here;
+    std::optional<base::Error> error;
   };
 
   redis::Session session_of(const redis::Endpoint& master) const;
+  void look_for(std::span<const redis::Endpoint> masters);
+  template <class Ask>
+  base::Result<void> ask_each(base::Wait wait, Ask ask);
 
   redis::Address address_;
   redis::Greeting greeting_;
   const Scripts& scripts_;
   std::list<Master> masters_;  ///< those of the last list(); empty before
+  base::Duration lost_{};      ///< spent since then on masters that did not answer
 };
 
 }  // namespace rlock::lock

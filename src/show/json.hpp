@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ std::string lease_json(const std::string& key, const lock::Lease& lease, base::D
 
 /// One lock as an object: {"version", "key", "held", ...}. docs/status.schema.json has its fields.
 std::string lock_json(const ListedLock& sight);
-/// {"version", "locks": [object, …]}
-std::string locks_json(const std::vector<ListedLock>& sights);
+/// {"version", "locks": [object, …]}, and "unseen": [{"server", "error"}, …] where servers did not answer.
+std::string locks_json(const std::vector<ListedLock>& sights, std::span<const lock::Unseen> unseen);
 
 }  // namespace rlock::show

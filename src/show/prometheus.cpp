@@ -92,7 +92,7 @@ std::string label_of(const std::string& key) {
 
 }  // namespace
 
-std::string metrics(const std::vector<ListedLock>& sights) {
+std::string metrics(const std::vector<ListedLock>& sights, std::size_t unseen) {
   // Two keys may look the same in print, and one line twice would spoil all: the second is left out.
   std::vector<std::pair<std::string, const Inspection*>> locks;
   std::set<std::string> seen;
@@ -100,7 +100,10 @@ std::string metrics(const std::vector<ListedLock>& sights) {
     auto label = label_of(sight.key);
     if (seen.insert(label).second) locks.emplace_back(std::move(label), &sight.lock);
   }
-  auto text = up("1");
+  auto text =
+      up("1") +
+      heading("rlock_unseen_servers", "How many masters of the Cluster did not answer: their locks are missing.") +
+      "rlock_unseen_servers " + std::to_string(unseen) + "\n";
   for (const auto& metric : per_lock) {
     bool has_heading = false;
     for (const auto& [label, lock] : locks) {

@@ -42,7 +42,8 @@ inline constexpr OptionRow output[]{
      .help = "A table, JSON, metrics, or one key a line",
      .more =
          "prometheus is for the textfile collector of node_exporter; where no server answers it is rlock_up 0 alone, "
-         "and the exit status as ever. JSON is as --json has it. keys are for other verbs: it leaves out what no KEY "
+         "and the exit status as ever; rlock_unseen_servers counts masters of a Cluster that did not answer. JSON is "
+         "as --json has it. keys are for other verbs: it leaves out what no KEY "
          "can "
          "be, and what a terminal would not show as it is.",
      .excludes = "json watch"},
