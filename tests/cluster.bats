@@ -310,6 +310,18 @@ lives_for() {
   until_true 10 eval '! at "$(owner_of "rlock:$key")" cluster slots | grep -q 127.1.2.3'
 }
 
+@test "status -v: how a master that is cut off is stopped before there is another, as the nodes are set" {
+  run --separate-stderr rlock status -v "$key"
+  # shellcheck disable=SC2154 # bats sets it
+  [[ $stderr == *'in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 2, and cluster-node-timeout 4000 or more (it is 1000); or, which is safer, --replicas 1'* ]]
+  at "$(owner_of "rlock:$key")" config set min-replicas-to-write 1
+  at "$(owner_of "rlock:$key")" config set cluster-node-timeout 15000
+  run --separate-stderr rlock status -v "$key"
+  [[ $stderr != *'cut off'* ]]
+  at "$(owner_of "rlock:$key")" config set cluster-node-timeout 1000
+  at "$(owner_of "rlock:$key")" config set min-replicas-to-write 0
+}
+
 @test "many nodes of the URL may be gone" {
   local gone
   gone=$(seq -s, -f '127.0.0.1:%.0f' 1 9)

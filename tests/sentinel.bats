@@ -421,6 +421,31 @@ old_sentinel() {
   RLOCK_SERVER=$(to "127.0.0.1:$old") expect 0 rlock run -n --grace 1s "$key" -- true
 }
 
+@test "status -v: how a master that is cut off is stopped before there is another, as the Sentinels are set" {
+  local port
+  here
+  advises() {
+    run --separate-stderr rlock status -v "$key"
+    # shellcheck disable=SC2154 # bats sets it
+    [[ $stderr == *"cut off from its replicas, it goes on giving locks away $1"* ]]
+  }
+  wait_for() { for port in $(watchers); do redis-cli -p "$port" sentinel set mymaster down-after-milliseconds "$1"; done >said; }
+  advises 'that their new master gives too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 2, and in sentinel.conf: down-after-milliseconds 4000 or more (it is 1000); and --grace; or in place of both --replicas 2'
+  wait_for 6000
+  advises 'that their new master gives too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 4; and --grace'
+  redis config set min-replicas-to-write 1
+  advises 'for 12s, and one of them is the master after 6s; in redis.conf: min-replicas-max-lag 4 (it is 10); and --grace'
+  redis config set min-replicas-max-lag 4
+  run --separate-stderr rlock status -v "$key"
+  [[ $stderr != *'cut off'* ]]
+  redis config set min-replicas-max-lag 10
+  wait_for 12000
+  run --separate-stderr rlock status -v "$key"
+  [[ $stderr != *'cut off'* ]]
+  wait_for 1000
+  redis config set min-replicas-to-write 0
+}
+
 @test "--grace counts from the promotion: nobody new gets a free lock for so long" {
   here
   # By their uptime, all servers are too old.

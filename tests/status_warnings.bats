@@ -61,7 +61,7 @@ is_silent_about() { [[ $stderr != *"$1"* ]]; }
   start_server replica --replicaof 127.0.0.1 "$port"
   follows() { redis-cli -s "$master" info replication | grep -q state=online; }
   until_true 30 follows
-  warns 'cut off from its replicas.*; in redis.conf: min-replicas-to-write 1'
+  warns 'cut off from its replicas.*; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 2 seconds or more below'
   redis-cli -s "$master" config set min-replicas-to-write 1
   run --separate-stderr rlock status -v "$key"
   is_silent_about min-replicas
@@ -73,6 +73,22 @@ is_silent_about() { [[ $stderr != *"$1"* ]]; }
   redis acl setuser noinfo on '>p' '~*' '&*' +@all -info -config
   RLOCK_SERVER=unix://noconfig:p@$sock warns 'an ACL denies CONFIG GET: appendfsync is not to be seen'
   RLOCK_SERVER=unix://noinfo:p@$sock warns 'an ACL denies INFO'
+}
+
+@test "a user with the least rights is told that a master goes on without its replicas; what it lacks is said" {
+  local port
+  port=$(free_port)
+  TEST_ACL='' own_server --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+  TEST_ACL='' start_server "replica-$BATS_TEST_NUMBER" --replicaof 127.0.0.1 "$port"
+  sock=$BATS_FILE_TMPDIR/own-$BATS_TEST_NUMBER.sock
+  until_true 30 eval 'redis info replication | grep -q state=online'
+  # shellcheck disable=SC2046 # words
+  redis acl setuser least reset nopass $(cat "$BATS_TEST_DIRNAME/acl.conf")
+  export RLOCK_SERVER=unix://least:@$sock
+  warns 'cut off from its replicas.*min-replicas-to-write 1'
+  redis config set min-replicas-to-write 1
+  warns 'an ACL denies CONFIG GET: min-replicas-max-lag is not to be seen'
+  is_silent_about 'cut off'
 }
 
 @test "local knows that its server forgets" {

@@ -19,11 +19,25 @@ namespace {
 // As long as most leases last, and longer.
 constexpr base::Duration lately = std::chrono::minutes(5);
 
-/// What INFO and CONFIG GET have told. A field that is not there was not told.
+// A master that is cut off from its replicas goes on for so much longer than min-replicas-max-lag: it counts whole
+// seconds, and looks once a second.
+constexpr std::chrono::seconds lag_margin{2};
+// Replicas report once a second: with a shorter lag a moment's delay is an outage.
+constexpr std::chrono::seconds min_lag{2};
+constexpr std::chrono::seconds default_lag{10};
+
+// Asked for one by one: Redis 6.2 takes no list.
+constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout"};
+
+/// What INFO, CONFIG GET and the locator have told. A field that is not there was not told.
 class Settings {
  public:
-  Settings(std::string_view info, std::optional<std::string> appendfsync, std::optional<std::string> min_replicas)
-      : appendfsync_(std::move(appendfsync)), min_replicas_(std::move(min_replicas)), info_(info) {}
+  struct Told {
+    std::string_view info;
+    std::optional<std::string> appendfsync, max_lag, node_timeout;
+    std::optional<base::Duration> failover_after;  ///< as Sentinels say
+  };
+  explicit Settings(Told told) : told_(std::move(told)) {}
 
   std::vector<std::string> warnings() const {
     std::vector<std::string> found;
@@ -39,22 +53,18 @@ class Settings {
     }
     if (field("aof_enabled") == "0") {
       warn("it forgets locks when it restarts; in redis.conf: appendonly yes, and appendfsync always");
-    } else if (appendfsync_ && *appendfsync_ != "always") {
+    } else if (told_.appendfsync && *told_.appendfsync != "always") {
       warn("it may forget the locks of the last second when it crashes; in redis.conf: appendfsync always (it is " +
-           *appendfsync_ + ")");
+           *told_.appendfsync + ")");
     }
-    const bool keeps_all = field("aof_enabled") == "1" && appendfsync_ == "always";
+    const bool keeps_all = field("aof_enabled") == "1" && told_.appendfsync == "always";
     const auto uptime = std::chrono::seconds(number("uptime_in_seconds"));
     if (!field("uptime_in_seconds").empty() && uptime < lately && !keeps_all) {
       warn("it restarted " + base::format_duration(uptime) +
            " ago and may have forgotten who holds what; --grace keeps free locks for their holders");
     }
-    if (!is_replica() && number("connected_slaves") > 0 && min_replicas_ == "0") {
-      warn(
-          "cut off from its replicas, it goes on giving locks away that their new master gives too; in redis.conf: "
-          "min-replicas-to-write 1");
-    }
-    if (info_.empty()) {
+    if (auto split = split_brain(); !split.empty()) warn(std::move(split));
+    if (told_.info.empty()) {
       warn("an ACL denies INFO: whether it drops or forgets locks is not to be seen");
     } else if (const auto hidden = unseen(); !hidden.empty()) {
       warn("an ACL denies CONFIG GET: " + hidden + " not to be seen");
@@ -64,7 +74,7 @@ class Settings {
 
  private:
   std::string_view field(std::string_view name) const {
-    std::string_view rest = info_;
+    std::string_view rest = told_.info;
     while (!rest.empty()) {
       const auto line = rest.substr(0, rest.find("\r\n"));
       if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
@@ -78,19 +88,63 @@ class Settings {
     return base::parse_number<std::uint64_t>(field(name)).value_or(0);
   }
   bool is_replica() const { return field("role") == "slave"; }
+  bool is_replicated() const { return !is_replica() && number("connected_slaves") > 0; }
+  bool is_of_cluster() const { return field("cluster_enabled") == "1"; }
+  // INFO has that line only where min-replicas-to-write and min-replicas-max-lag are both set.
+  bool stops_without_replicas() const { return !field("min_slaves_good_slaves").empty(); }
+
+  std::optional<std::chrono::seconds> max_lag() const {
+    const auto seconds = base::parse_number<std::uint32_t>(told_.max_lag.value_or(""));
+    return seconds ? std::optional(std::chrono::seconds(*seconds)) : std::nullopt;
+  }
+  std::optional<base::Duration> failover_after() const {
+    if (!is_of_cluster()) return told_.failover_after;
+    const auto ms = base::parse_number<std::uint32_t>(told_.node_timeout.value_or(""));
+    return ms ? std::optional(base::Duration(*ms)) : std::nullopt;
+  }
+
+  // A master that is cut off together with some clients, beside a new one. Empty where it stops before there is one.
+  std::string split_brain() const {
+    if (!is_replicated()) return "";
+    const auto lag = max_lag();
+    const auto failover = failover_after();
+    const bool stops = stops_without_replicas();
+    if (stops && (!lag || !failover || *lag + lag_margin <= *failover)) return "";
+    std::string text = "cut off from its replicas, it goes on giving locks away ";
+    text += stops ? "for " + base::format_duration(*lag + lag_margin) + ", and one of them is the master after " +
+                        base::format_duration(*failover)
+                  : "that their new master gives too";
+    text += std::string("; in redis.conf: ") + (stops ? "" : "min-replicas-to-write 1, and ") + "min-replicas-max-lag ";
+    if (failover) {
+      const auto wanted = std::chrono::floor<std::chrono::seconds>(*failover) - lag_margin;
+      text += std::to_string(std::clamp(wanted, min_lag, default_lag).count());
+      if (stops) text += " (it is " + std::to_string(lag->count()) + ")";
+      const base::Duration enough = min_lag + lag_margin;
+      if (*failover < enough) {
+        text += std::string(", and ") +
+                (is_of_cluster() ? "cluster-node-timeout " : "in sentinel.conf: down-after-milliseconds ") +
+                std::to_string(enough.count()) + " or more (it is " + std::to_string(failover->count()) + ")";
+      }
+    } else {
+      text += "2 seconds or more below the time after which a replica is promoted";
+    }
+    const auto all = "--replicas " + std::string(field("connected_slaves"));
+    return text + (is_of_cluster() ? "; or, which is safer, " + all : "; and --grace; or in place of both " + all);
+  }
 
   // Settings that matter here and were not told.
   std::string unseen() const {
-    const bool wants_fsync = !appendfsync_ && field("aof_enabled") != "0";
-    const bool wants_replicas = !min_replicas_ && number("connected_slaves") > 0;
-    if (wants_fsync && wants_replicas) return "appendfsync and min-replicas-to-write are";
-    if (wants_fsync) return "appendfsync is";
-    return wants_replicas ? "min-replicas-to-write is" : "";
+    std::vector<std::string> names;
+    if (!told_.appendfsync && field("aof_enabled") != "0") names.emplace_back("appendfsync");
+    if (is_replicated() && stops_without_replicas() && !told_.max_lag) names.emplace_back("min-replicas-max-lag");
+    if (is_replicated() && is_of_cluster() && !told_.node_timeout) names.emplace_back("cluster-node-timeout");
+    if (names.empty()) return "";
+    std::string text = names.front();
+    for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+    return text + (names.size() == 1 ? " is" : " are");
   }
 
-  std::optional<std::string> appendfsync_;
-  std::optional<std::string> min_replicas_;
-  std::string_view info_;
+  Told told_;
 };
 
 std::optional<std::string> value_of(const Reply& reply) {
@@ -101,12 +155,17 @@ std::optional<std::string> value_of(const Reply& reply) {
 }  // namespace
 
 Result<std::vector<std::string>> advice(Session& session, Wait wait) {
-  const std::array<Command, 3> flight{Command{"INFO"}, Command{"CONFIG", "GET", "appendfsync"},
-                                      Command{"CONFIG", "GET", "min-replicas-to-write"}};
+  std::vector<Command> flight{{"INFO"}};
+  for (const auto* setting : settings) flight.push_back({"CONFIG", "GET", setting});
   const auto replies = RLOCK_TRY(session.flight(flight, wait));
   const auto& info = replies[0];
   if (info.is_error() && info.error_code() != "NOPERM") return std::unexpected(error_of(info, session.name()));
-  auto found = Settings(info.is_error() ? "" : info.text, value_of(replies[1]), value_of(replies[2])).warnings();
+  auto found = Settings({.info = info.is_error() ? std::string_view() : info.text,
+                         .appendfsync = value_of(replies[1]),
+                         .max_lag = value_of(replies[2]),
+                         .node_timeout = value_of(replies[3]),
+                         .failover_after = session.failover_after()})
+                   .warnings();
   for (auto& text : found) text.insert(0, session.name() + ": ");
   return found;
 }

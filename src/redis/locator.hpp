@@ -60,6 +60,10 @@ class Locator {
   virtual base::Duration young_for(base::Duration /*grace*/) const { return {}; }
 
   /// The server for messages; holds no password.
+  /// How long the server of the last connection has to be silent until another one takes its place, as far as the
+  /// locator was told.
+  virtual std::optional<base::Duration> failover_after() const { return std::nullopt; }
+
   virtual const std::string& name() const = 0;
 };
 

@@ -75,6 +75,12 @@ base::Instant since_when(const Reply& reply, const Endpoint& master) {
   return now - std::min<Duration>(Duration(*ms), long_ago);
 }
 
+// `reply` is of SENTINEL MASTER.
+std::optional<Duration> down_after(const Reply& reply) {
+  const auto ms = base::parse_number<std::uint32_t>(fields_of(reply)["down-after-milliseconds"]);
+  return ms ? std::optional(Duration(*ms)) : std::nullopt;
+}
+
 }  // namespace
 
 SentinelLocator::SentinelLocator(const Address& address)
@@ -167,7 +173,7 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
     watch_ = std::move(sentinel);
     watch_heard_ = BootClock::now();
   }
-  return Master{*master, since_when(replies[1], *master)};
+  return Master{*master, since_when(replies[1], *master), down_after(replies[1])};
 }
 
 Session SentinelLocator::session_with(const Endpoint& sentinel) const {

@@ -29,12 +29,14 @@ class SentinelLocator final : public Locator {
   bool has_news() override;
   std::vector<int> watch_fds() const override { return watch_ ? watch_->fds() : std::vector<int>{}; }
   base::Duration young_for(base::Duration grace) const override;
+  std::optional<base::Duration> failover_after() const override { return master_ ? master_->down_after : std::nullopt; }
   const std::string& name() const override { return name_; }
 
  private:
   struct Master {
     Endpoint endpoint;
-    base::Instant since{};  ///< when it was promoted, or later
+    base::Instant since{};                     ///< when it was promoted, or later
+    std::optional<base::Duration> down_after;  ///< after how long of silence the Sentinels replace it
   };
 
   base::Result<Master> ask_sentinels(base::Wait wait);

@@ -76,6 +76,8 @@ class Session {
   base::Result<void> open(base::Wait wait);
   /// See Locator::young_for.
   base::Duration young_for(base::Duration grace) const { return locator_->young_for(grace); }
+  /// See Locator::failover_after.
+  std::optional<base::Duration> failover_after() const { return locator_->failover_after(); }
   /// When the connection was made, where it is the first one since the server could not be reached, or since a
   /// connection that had stood for a while broke: the server may have restarted meanwhile.
   std::optional<base::Instant> returned_at() const { return returned_at_; }

@@ -25,12 +25,13 @@ class Contender(threading.Thread):
     key      of the lock
     options  of rlock run
     hold     how long a command holds the lock: a function of a random.Random, in ms
+    enter    words before rlock: Namespace.enter
     """
 
-    def __init__(self, name, url, directory, key, options, hold, seed):
+    def __init__(self, name, url, directory, key, options, hold, seed, enter=()):
         super().__init__()
         self.name, self.directory, self.hold = name, directory, hold
-        self.options, self.key = options, key
+        self.options, self.key, self.enter = options, key, enter
         self.environment = {**os.environ, "RLOCK_SERVER": url}
         self.chance = random.Random(f"{seed} {name}")
         self.stopping = threading.Event()
@@ -46,7 +47,7 @@ class Contender(threading.Thread):
             command = [f"{HERE}/worker.py", self.directory, str(self.hold(self.chance)), self.name,
                        str(time.clock_gettime_ns(time.CLOCK_BOOTTIME))]
             self.rlock = subprocess.Popen(
-                [os.environ["RLOCK"], "run", *self.words(), "--", *command], env=self.environment, text=True,
+                [*self.enter, os.environ["RLOCK"], "run", *self.words(), "--", *command], env=self.environment, text=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             said = self.rlock.communicate(timeout=600)[1]
             self.ends.append((self.rlock.returncode, said.strip()))
