@@ -73,7 +73,7 @@ waits_until_deleted() {
   [ "$(redis set "$key" theirs nx px 1000)" = OK ]
 }
 
-@test "a key of another type is a holder like any other, and is left alone" {
+@test "a key of another type keeps the lock busy, is called what it is, and is left alone" {
   redis hset hash field value
   redis rpush list one two
   redis zadd zset 1 one
@@ -82,8 +82,15 @@ waits_until_deleted() {
   local type
   for type in hash list zset set stream; do
     redis dump $type >before
-    expect_error 75 "busy: $type is held by another program than rlock" rlock run -n $type -- true
-    expect_error 75 "busy: $type" rlock acquire -w 50ms $type
+    expect_error 75 "busy: $type on the server is other data, not a lock; is --prefix '' right?" rlock run -n $type -- true
+    expect_error 75 "busy: $type on the server is other data, not a lock" rlock acquire -w 50ms $type
+    expect_error 79 "not released: $type on the server is other data, not a lock" rlock release --force $type
+    run --separate-stderr -0 rlock status $type
+    [[ $output == *'not a lock'*'(other data, not a lock)'* ]]
+    [ "$stderr" = "rlock: $type on the server is other data, not a lock; is --prefix '' right?" ]
+    rlock status --json $type | jq -e '.held and (.holders | length == 1) and .holders[0].other_data' >/dev/null
+    run --separate-stderr -75 rlock run -v -w 100ms $type -- true
+    [[ $stderr == *"waiting for $type, whose key on the server is other data, not a lock"* ]]
     expect_error 79 "$type is held by somebody else" rlock release $type 0123456789abcdef0123456789abcdef
     expect_error 79 "$type is held by somebody else" rlock renew $type 0123456789abcdef0123456789abcdef
     expect 0 rlock status --exit-code $type

@@ -177,8 +177,9 @@ is() {
   redis persist "rlock:$key"
   is "$(acquire a 30000 0)" 0 '[1-9]*' 0 -1 0 '' 0
   redis del "rlock:$key"
+  # Other data, not a lock.
   redis hset "rlock:$key" field value
-  is "$(acquire a)" 0 0 -1 -1 0 '' 0
+  is "$(acquire a)" 0 0 -1 -1 -2 '' 0
   [ "$(redis hget "rlock:$key" field)" = value ]
 }
 
@@ -628,7 +629,7 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(inspect 1)" foreign '' -1 '[1-9]*' 2 "$b" '1 s *' '' x
   redis del "rlock:$key"
   redis rpush "rlock:$key" theirs
-  [ "$(inspect | head -1)" = foreign ]
+  [ "$(inspect | head -1)" = data ]
   redis del "rlock:$key" "rlock:q:{rlock:$key}"
   acquire d
   run_ended d 0

@@ -63,13 +63,9 @@ int release(const Options& options) {
     case lock::ReleaseOutcome::not_owner:
       return report_not_held(options, *backend, place->names, lock::Standing::Holder::other);
     case lock::ReleaseOutcome::not_a_lock:
-      base::log_error("not released: " + options.key + " on the server is other data, not a lock" +
-                      (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
-                                                          : "; is --prefix ") +
-                      base::shell_quoted(options.prefix) + " right?");
       break;
   }
-  return base::exit_lost;
+  return report_end(base::exit_lost, "not released: " + not_a_lock(options.key, options), options);
 }
 
 }  // namespace rlock::commands

@@ -16,6 +16,36 @@ using namespace std::chrono_literals;
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+std::string busy_text(const Options& options, const std::string& key, const std::optional<lock::Busy>& met) {
+  if (met && met->is_other_data) return "busy: " + not_a_lock(key, options);
+  std::string message = "busy: " + key + " is held";
+  if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
+    const auto slots = met->holder->mode.slots;
+    message = "busy: all " + std::to_string(slots) + " slots of " + key + " are held" + (slots > 1 ? ", one" : "");
+  } else if (met && met->holder && met->holder->mode.is_for_several()) {
+    message += ", shared,";
+  }
+  if (met && met->holder) message += " by " + show::holder_text(*met->holder);
+  if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
+  if (met && met->holder_is_foreign) message += " by another program than rlock";
+  if (met && met->is_of_other_form) {
+    if (!met->holder_ttl) message += ", without an end";
+    message += options.compat == Compat::redisson ? "; it is not a lock of Redisson: leave out --compat redisson"
+                                                  : "; it is a lock of Redisson: use --compat redisson";
+  } else if (met && !met->holder_ttl) {
+    message += ", without an end: " + how_to_end(key, options);
+  } else if (const auto waited = patience(options); waited && *waited > 0s) {
+    message += "; waited for " + base::format_duration(*waited) + " (--wait)";
+  } else {
+    message += "; --wait D waits for it";
+  }
+  return message;
+}
+
+}  // namespace
+
 int report(const base::Error& error, const Options& options, const process::Signals* signals,
            std::optional<base::Instant> since) {
   if (error.code == ErrorCode::interrupted) {
@@ -70,30 +100,10 @@ int report_busy(const Options& options, const std::string& key, const std::optio
     }
     const auto ago = std::max(std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left,
                               std::chrono::seconds(0));
-    base::log_error(server + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " + key +
-                    " is kept for them for " + base::format_duration(left) + " more (--grace)");
-    return base::exit_unavailable;
-  }
-  std::string message = "busy: " + key + " is held";
-  if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
-    const auto slots = met->holder->mode.slots;
-    message = "busy: all " + std::to_string(slots) + " slots of " + key + " are held" + (slots > 1 ? ", one" : "");
-  } else if (met && met->holder && met->holder->mode.is_for_several()) {
-    message += ", shared,";
-  }
-  if (met && met->holder) message += " by " + show::holder_text(*met->holder);
-  if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
-  if (met && met->holder_is_foreign) message += " by another program than rlock";
-  if (met && met->is_of_other_form) {
-    if (!met->holder_ttl) message += ", without an end";
-    message += options.compat == Compat::redisson ? "; it is not a lock of Redisson: leave out --compat redisson"
-                                                  : "; it is a lock of Redisson: use --compat redisson";
-  } else if (met && !met->holder_ttl) {
-    message += ", without an end: " + how_to_end(key, options);
-  } else if (const auto waited = patience(options); waited && *waited > 0s) {
-    message += "; waited for " + base::format_duration(*waited) + " (--wait)";
-  } else {
-    message += "; --wait D waits for it";
+    return report_end(base::exit_unavailable,
+                      server + " restarted " + base::format_duration(ago) + " ago, its holders may come back; " + key +
+                          " is kept for them for " + base::format_duration(left) + " more (--grace)",
+                      options);
   }
   auto fields = met ? show::busy_fields(key, *met) : base::LogFields{{"key", key}};
   fields.emplace_back("waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()});
@@ -104,6 +114,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 }
 
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
+  const auto message = busy_text(options, key, met);
                     lock::Standing::Holder holder) {
   base::LogEvent event{"lost", {{"key", options.key}, {"exit_status", std::int64_t{base::exit_lost}}}};
   std::string message = "lost: " + options.key + " is not held by anybody: it was released, or its lease had ended";
@@ -132,6 +143,13 @@ std::string how_to_end(const std::string& key, const Options& options) {
     command.append(" ").append(name).append(value.starts_with('-') ? "=" : " ").append(base::shell_word(value));
   };
   // Where somebody pastes it the environment and the files say the same as here.
+std::string not_a_lock(const std::string& key, const Options& options) {
+  return key + " on the server is other data, not a lock" +
+         (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
+                                             : "; is --prefix ") +
+         base::shell_quoted(options.prefix) + " right?";
+}
+
   if (options.config_file_source == "--config") add("--config", options.config_file);
   if (options.servers_source == "--server") {
     for (const auto& url : options.servers) add("--server", base::without_credentials(url));

@@ -22,7 +22,11 @@ using base::Result;
 namespace {
 
 void tell_of_endless(const std::vector<show::ListedLock>& sights, const Options& options) {
-  const auto is_endless = [](const show::ListedLock& s) { return s.lock.is_endless(); };
+  const auto is_other_data = [](const show::ListedLock& s) { return s.lock.is_other_data; };
+  if (const auto other = std::ranges::find_if(sights, is_other_data); other != sights.end()) {
+    base::log_note(not_a_lock(other->key, options));
+  }
+  const auto is_endless = [](const show::ListedLock& s) { return s.lock.is_endless() && !s.lock.is_other_data; };
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;

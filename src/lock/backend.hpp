@@ -50,6 +50,7 @@ struct Busy {
   std::optional<base::Duration> holder_ttl = {};  ///< nullopt: the holder's lease has no end
   bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
   bool is_of_other_form = false;                  ///< ... and its key is as our other scripts have it (Scripts)
+  bool is_other_data = false;                     ///< ... and its key holds other data, not a lock
   std::optional<Record> holder = {};              ///< where several hold, the one whose end is waited for
   /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};

@@ -25,6 +25,7 @@ struct Inspection {
     std::optional<Record> record;
   };
   State state = State::free;
+  bool is_other_data = false;   ///< foreign, and not a lock
   Mode mode;                    ///< of those who hold
   std::vector<Holder> holders;  ///< more than one only where the mode allows it; in the order of their fences
   std::int64_t now_us = 0;      ///< server time

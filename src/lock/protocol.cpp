@@ -63,8 +63,13 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
   if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
-    Busy busy{items[2].integer, ttl_of(items[3].integer), items[4].integer <= 0, items[4].integer < 0,
-              Record::decode(items[5].text)};
+    const auto known = items[4].integer;
+    Busy busy{.rank = items[2].integer,
+              .holder_ttl = ttl_of(items[3].integer),
+              .holder_is_foreign = known <= 0,
+              .is_of_other_form = known == -1,
+              .is_other_data = known == -2,
+              .holder = Record::decode(items[5].text)};
     if (items[6].integer > 0) busy.kept_for = base::Duration(items[6].integer);
     return NotHeld{items[1].integer, std::move(busy)};
   }

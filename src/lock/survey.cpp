@@ -39,8 +39,9 @@ Result<Inspection> read_inspection(const Reply& reply, const std::string& server
   Inspection result;
   if (items[0].text == "held") {
     result.state = Inspection::State::held;
-  } else if (items[0].text == "foreign") {
+  } else if (items[0].text == "foreign" || items[0].text == "data") {
     result.state = Inspection::State::foreign;
+    result.is_other_data = items[0].text == "data";
   } else if (items[0].text != "free") {
     return redis::not_understood(server);
   }

@@ -61,6 +61,7 @@ json to_json(const lock::Inspection& lock, const lock::Inspection::Holder& holde
     if (holder.record->has_ended) value["hold"] = true;
   } else if (lock.state == lock::Inspection::State::foreign) {
     value["foreign"] = true;
+    if (lock.is_other_data) value["other_data"] = true;
   }
   value["ttl_ms"] = holder.ttl_left ? json(holder.ttl_left->count()) : json(nullptr);
   return value;

@@ -26,6 +26,7 @@ bool is_on_hold(const Inspection& lock) {
 Cell state_cell(const Inspection& lock) {
   if (lock.state == Inspection::State::free) return {"free", Style::faint};
   if (!lock.is_held()) return {"not held: " + count(lock.votes) + " of " + count(lock.servers), Style::bad};
+  if (lock.is_other_data) return {"not a lock", Style::bad};
   if (is_on_hold(lock)) return {"on hold", Style::notable};
   switch (lock.mode.kind) {
     case lock::Mode::Kind::exclusive:
@@ -40,6 +41,7 @@ Cell state_cell(const Inspection& lock) {
 
 std::string who_text(const Inspection& lock, const std::optional<lock::Record>& record) {
   if (record) return record->who.summary();
+  if (lock.is_other_data) return "(other data, not a lock)";
   return lock.state == Inspection::State::foreign ? "(not an rlock)" : "(an rlock of another version)";
 }
 

@@ -38,6 +38,7 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
            base::age_text(std::chrono::ceil<std::chrono::seconds>(*busy.kept_for)) + " more: " + server +
            " restarted a moment ago";
   }
+  if (busy.is_other_data) return "whose key on the server is other data, not a lock";
   if (!busy.holder) return "held by another program than rlock";
   const bool is_for_several = busy.holder->mode.is_for_several();
   return std::string("held by ") + (is_for_several ? "several, one of them " : "") + holder_text(*busy.holder) +
@@ -71,8 +72,10 @@ Lost::Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds
 void tell_taken(const std::string& key, const lock::Inspection& lock) {
   if (!lock.is_held()) return;
   const auto* record = lock.holders.empty() || !lock.holders.front().record ? nullptr : &*lock.holders.front().record;
-  std::string message =
-      key + " is now held by " + (record != nullptr ? holder_text(*record) : "another program than rlock");
+  std::string message = key + " is now held by " +
+                        (record != nullptr    ? holder_text(*record)
+                         : lock.is_other_data ? "other data, which is not a lock"
+                                              : "another program than rlock");
   if (lock.holders.size() > 1) message += " and " + std::to_string(lock.holders.size() - 1) + " more";
   base::LogFields fields{{"key", key}};
   if (record != nullptr) fields.emplace_back("holder", holder_fields(*record));

@@ -17,7 +17,7 @@
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end; or for how long the lock is left to
 --                   libraries
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody; -1 the same, and a lock as
---                   the other set of scripts has it: plain, or Redisson's
+--                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock
 --           record  of the holder, '' when it is not known
 --           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
@@ -159,5 +159,5 @@ if not record and not several and not moving then
     redis.pcall('SET', beside, integer(since or time) .. ' ' .. SEEN_MS, 'PX', BESIDE_MS)
   end
 end
-local known = record and 1 or holder == FOREIGN and is_of_other_form() and -1 or 0
+local known = record and 1 or is_other_data(holder) and -2 or holder == FOREIGN and is_of_other_form() and -1 or 0
 return {0, ticket, rank, pttl or redis.call('PTTL', lock), known, record or '', 0}

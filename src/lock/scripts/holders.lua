@@ -28,6 +28,19 @@ local function who_holds()
   return holder, several, count
 end
 
+-- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
+local function is_redisson()
+  local fields = redis.pcall('HLEN', lock)
+  if type(fields) == 'table' or fields > 1000 then return false end
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    if field ~= 'mode' and not string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return false end
+  end
+  return true
+end
+
+-- Whether what stands under the name of the lock is other data, and no lock of anybody.
+local function is_other_data(holder) return holder == FOREIGN and not is_of_other_form() and not is_redisson() end
+
 -- When the lease of one of several holders ends; false: it does not hold.
 local function end_of(token)
   local ends = tonumber(redis.call('ZSCORE', holders, token) or 0)

@@ -3,7 +3,7 @@
 -- ARGV[1] max_waiters   how many waiters to list, 1 or more
 --
 -- Returns {state, record, pttl, now, waiting, {ticket, record, ticket, record, ...}, last, mode, {record, pttl, ...}}
---   state    'free', 'held' (by an rlock), 'foreign'
+--   state    'free', 'held' (by an rlock), 'foreign', 'data' (the same, and other data, not a lock)
 --   record   of the one holder, '' when there is none
 --   pttl     milliseconds, -1 without end, -2 when free
 --   now      server microseconds
@@ -33,5 +33,6 @@ for _, token in ipairs(several and read({}, 'ZRANGEBYSCORE', holders, '(' .. int
   sharers[#sharers + 1] = read('', 'HGET', info, token) or ''
   sharers[#sharers + 1] = end_of(token) - now_ms()
 end
-return {not holder and 'free' or (record or several) and 'held' or 'foreign', record or '', redis.call('PTTL', lock), now(),
+local state = not holder and 'free' or (record or several) and 'held' or is_other_data(holder) and 'data' or 'foreign'
+return {state, record or '', redis.call('PTTL', lock), now(),
         read(0, 'ZCARD', queue), waiters, read('', 'GETRANGE', last, 0, MAX_LAST), several or 'x', sharers}

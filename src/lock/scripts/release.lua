@@ -21,16 +21,6 @@
 
 local token, tombstone_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 
--- Redisson's lock is a hash: "UUID:THREAD" -> count, and "mode" where it is one for readers and writers.
-local function is_redisson()
-  local fields = redis.pcall('HLEN', lock)
-  if type(fields) == 'table' or fields > 1000 then return false end
-  for _, field in ipairs(redis.call('HKEYS', lock)) do
-    if field ~= 'mode' and not string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return false end
-  end
-  return true
-end
-
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
 if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
