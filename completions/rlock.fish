@@ -98,7 +98,7 @@ complete -c rlock -n '__rlock_verb run acquire release' -l grace -xka '500ms 1s 
 complete -c rlock -n '__rlock_verb run acquire' -l signal -xka 'TERM INT HUP QUIT USR1 USR2 KILL' -d 'Signal to COMMAND, or PID, when the lock is lost'
 complete -c rlock -n '__rlock_verb run acquire' -s k -l kill-after -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'How long it then has before SIGKILL; without it 5s, at most a third of the ttl'
 complete -c rlock -n '__rlock_verb run acquire' -l on-lost -xka 'kill warn' -d 'Whether a lost lock ends COMMAND, or PID'
-complete -c rlock -n '__rlock_verb run' -l no-renew -d 'A fixed lease: COMMAND is stopped when it ends'
+complete -c rlock -n '__rlock_verb run' -l no-renew -d 'A fixed lease: COMMAND is stopped in time to be dead before it ends'
 complete -c rlock -n '__rlock_verb run' -l tree -d 'Hold KEY until all that COMMAND started has ended'
 complete -c rlock -n '__rlock_verb run' -l show-command -d 'Let status show the command line, which may carry secrets'
 complete -c rlock -n '__rlock_verb run acquire' -l label -x -d 'Tell those who wait, and status, what holds KEY: the URL of a CI job, say'

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -42,7 +43,7 @@ int parse_and_dispatch(std::span<char*> arguments, Options& options) {
     if (const auto* finished = std::get_if<rlock::cli::Finished>(&parsed)) return finished->exit_status;
     return std::get<rlock::cli::Handler>(parsed)(options);
   } catch (const std::exception& error) {
-    rlock::base::log_error(error.what());
+    rlock::base::log_error(error.what(), {"error", {{"exit_status", std::int64_t{rlock::base::exit_internal}}}});
     return rlock::base::exit_internal;
   }
 }

@@ -351,18 +351,6 @@ lives_for() {
   [ "$(rlock status | grep -c "^$key-[1-9] *held")" = 8 ]
 }
 
-# Skipped where the unit tests were not built.
-@test "a hold and the last run move with their slot" {
-  local name
-  rlock run --hold 1h "$key" -- true
-  begin_move "rlock:$key"
-  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
-  expect 75 rlock run -n "$key" -- touch ran
-  end_move
-  expect 75 rlock run -n "$key" -- touch ran
-  expect 0 rlock run -v --once 1h "$key" -- touch ran
-  [[ $output == *'nothing to do'* ]]
-  [ ! -e ran ]
 # answers_as NAME REPLY...: a fake node that answers each connection so; its port in $port.
 answers_as() {
   local reply replies=()
@@ -395,6 +383,18 @@ master_at() { printf '*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%s\r
   [ ! -e ran ]
 }
 
+# Skipped where the unit tests were not built.
+@test "a hold and the last run move with their slot" {
+  local name
+  rlock run --hold 1h "$key" -- true
+  begin_move "rlock:$key"
+  for name in "rlock:$key" $(side_keys "$key"); do move_key "$name"; done
+  expect 75 rlock run -n "$key" -- touch ran
+  end_move
+  expect 75 rlock run -n "$key" -- touch ran
+  expect 0 rlock run -v --once 1h "$key" -- touch ran
+  [[ $output == *'nothing to do'* ]]
+  [ ! -e ran ]
   expect 0 rlock release --force "$key"
 }
 

@@ -63,7 +63,7 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   event busy ".key == \"$key\" and .exit_status == 75 and .holder.pid > 1 and .waited_ms == 0"
   RLOCK_LOG_FORMAT=json expect 64 rlock run --no-such-option "$key" -- true
   printf '%s\n' "$output" >said
-  event error '.level == "error" and (.message | contains("--no-such-option"))'
+  event error '.level == "error" and .exit_status == 64 and (.message | contains("--no-such-option"))'
   # The format that the command line asks for, wherever it stands before COMMAND.
   local line
   for line in '--log-format json' '--log-format json -x -s KEY true' '-t bad --log-format json KEY true' \
@@ -71,6 +71,7 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
     # shellcheck disable=SC2086 # words
     expect 64 rlock run $line
     are_objects <(printf '%s\n' "$output")
+    [ "$(jq .exit_status <<<"$output")" = 64 ]
   done
   expect 64 rlock sttus --log-format json
   are_objects <(printf '%s\n' "$output")
@@ -81,7 +82,13 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   done
   RLOCK_SERVER=unix:///nonexistent expect 69 rlock acquire -n --log-format json "$key"
   printf '%s\n' "$output" >said
-  event error ".key == \"$key\" and .exit_status == 69 and (.message | startswith(\"$key: \"))"
+  event error ".key == \"$key\" and .exit_status == 69 and .tried_ms >= 0 and (.message | startswith(\"$key: \"))"
+  # The verbs' own.
+  for line in "release --force $key TOKEN" "acquire --export -E 0 $key" "status --watch $key"; do
+    # shellcheck disable=SC2086 # words
+    expect 64 rlock ${line%% *} --log-format json ${line#* }
+    grep '^{' <<<"$output" | jq -e ".event == \"error\" and .key == \"$key\" and .exit_status == 64" >/dev/null
+  done
   # The nearer one counts; and -q leaves errors alone.
   RLOCK_LOG_FORMAT=json expect_error 75 "busy: $key" rlock run -n --log-format text "$key" -- true
   expect 75 rlock run -n -q --log-format json "$key" -- true

@@ -35,8 +35,9 @@ Finished printed(std::string_view text) { return {show::print_for_reader(text)};
 Finished print_version() { return printed("rlock " + std::string(version) + "\n"); }
 
 Finished failed(const base::Error& error) {
-  base::log_error(base::without_credentials(error.message));
-  return {base::exit_status_of(error.code)};
+  const int status = base::exit_status_of(error.code);
+  base::log_error(base::without_credentials(error.message), {"error", {{"exit_status", std::int64_t{status}}}});
+  return {status};
 }
 
 // Credentials of a URL must not stay in /proc/PID/cmdline, where every user can read them.

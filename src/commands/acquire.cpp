@@ -37,16 +37,16 @@ int released(const Options& options, const Place& place, const lock::Request& re
   (void)base::until_served(base::BootClock::now() + options.connect_timeout, grace_poller, [&](base::Instant until) {
     return backend->release(request, lock::Force::no, {until, grace_poller});
   });
-  base::log_error(why + "; released " + options.key);
-  return base::exit_internal;
+  return report_end(base::exit_internal, why + "; released " + options.key, options);
 }
 
 }  // namespace
 
 int acquire(const Options& options) {
   if (options.format == Format::shell && options.conflict_exit_code == 0) {
-    base::log_error("--conflict-exit-code 0 with --export would let the script go on without the lock; leave it out");
-    return base::exit_usage;
+    return report_end(base::exit_usage,
+                      "--conflict-exit-code 0 with --export would let the script go on without the lock; leave it out",
+                      options);
   }
   const auto place = place_of(options);
   if (!place) return report(place.error(), options);
@@ -72,8 +72,9 @@ int acquire(const Options& options) {
   auto lease = acquisition.acquire(patience(options));
   waiting.reset();
   if (!lease && lease.error().code == base::ErrorCode::interrupted && !signals.first_ending()) {
-    base::log_error("--while-pid: process " + std::to_string(holder) + " has ended; " + options.key + " is not held");
-    return base::exit_usage;
+    return report_end(base::exit_usage,
+                      "--while-pid: process " + std::to_string(holder) + " has ended; " + options.key + " is not held",
+                      options);
   }
   if (!lease) return report(lease.error(), options, &signals, start);
   if (!*lease) return report_busy(options, options.key, acquisition.met(), backend->name());

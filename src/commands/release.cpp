@@ -29,8 +29,8 @@ std::string summary_of(const std::vector<lock::Record>& holders) {
 
 int release(const Options& options) {
   if (options.force && !options.token.empty()) {
-    base::log_error("--force releases whoever holds " + options.key + "; leave TOKEN out, or --force");
-    return base::exit_usage;
+    return report_end(base::exit_usage,
+                      "--force releases whoever holds " + options.key + "; leave TOKEN out, or --force", options);
   }
   const auto place = place_of(options);
   if (!place) return report(place.error(), options);

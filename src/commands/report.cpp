@@ -75,6 +75,14 @@ int report(const base::Error& error, const Options& options, const process::Sign
   return base::exit_status_of(error.code);
 }
 
+int report_end(int status, const std::string& message, const Options& options) {
+  base::LogFields fields;
+  if (!options.key.empty()) fields.emplace_back("key", options.key);
+  fields.emplace_back("exit_status", std::int64_t{status});
+  base::log_error(message, {"error", std::move(fields)});
+  return status;
+}
+
 int report_done(const Options& options, const lock::Done& done) {
   const auto ago = done.ago < std::chrono::seconds(1) ? done.ago : std::chrono::floor<std::chrono::seconds>(done.ago);
   const bool is_last = done.last_run && done.last_run->exit_status == base::exit_success;
@@ -90,13 +98,14 @@ int report_busy(const Options& options, const std::string& key, const std::optio
     // Whole seconds: the server counts no others.
     const auto left = std::chrono::ceil<std::chrono::seconds>(*met->kept_for);
     if (options.servers.size() > 1) {
-      base::log_error("too few servers vote: others restarted a moment ago, their holders may come back; " + key +
-                      " is kept for them for " + base::format_duration(left) + " more (--grace)");
-      return base::exit_unavailable;
+      return report_end(base::exit_unavailable,
+                        "too few servers vote: others restarted a moment ago, their holders may come back; " + key +
+                            " is kept for them for " + base::format_duration(left) + " more (--grace)",
+                        options);
     }
     if (options.grace == base::Duration::zero()) {
-      base::log_error(server + " was away until a moment ago, and the holder of " + key + " may come back");
-      return base::exit_unavailable;
+      return report_end(base::exit_unavailable,
+                        server + " was away until a moment ago, and the holder of " + key + " may come back", options);
     }
     const auto ago = std::max(std::chrono::ceil<std::chrono::seconds>(options.grace) + std::chrono::seconds(1) - left,
                               std::chrono::seconds(0));
@@ -105,6 +114,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
                           " is kept for them for " + base::format_duration(left) + " more (--grace)",
                       options);
   }
+  const auto message = busy_text(options, key, met);
   auto fields = met ? show::busy_fields(key, *met) : base::LogFields{{"key", key}};
   fields.emplace_back("waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()});
   fields.emplace_back("exit_status", std::int64_t{options.conflict_exit_code});
@@ -114,7 +124,6 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 }
 
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
-  const auto message = busy_text(options, key, met);
                     lock::Standing::Holder holder) {
   base::LogEvent event{"lost", {{"key", options.key}, {"exit_status", std::int64_t{base::exit_lost}}}};
   std::string message = "lost: " + options.key + " is not held by anybody: it was released, or its lease had ended";
@@ -134,6 +143,13 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
   return base::exit_lost;
 }
 
+std::string not_a_lock(const std::string& key, const Options& options) {
+  return key + " on the server is other data, not a lock" +
+         (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
+                                             : "; is --prefix ") +
+         base::shell_quoted(options.prefix) + " right?";
+}
+
 std::string how_to_end(const std::string& key, const Options& options) {
   const std::string until = "it stays held until its holder releases it";
   if (key.size() > lock::max_key || base::has_control(key))
@@ -143,13 +159,6 @@ std::string how_to_end(const std::string& key, const Options& options) {
     command.append(" ").append(name).append(value.starts_with('-') ? "=" : " ").append(base::shell_word(value));
   };
   // Where somebody pastes it the environment and the files say the same as here.
-std::string not_a_lock(const std::string& key, const Options& options) {
-  return key + " on the server is other data, not a lock" +
-         (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
-                                             : "; is --prefix ") +
-         base::shell_quoted(options.prefix) + " right?";
-}
-
   if (options.config_file_source == "--config") add("--config", options.config_file);
   if (options.servers_source == "--server") {
     for (const auto& url : options.servers) add("--server", base::without_credentials(url));

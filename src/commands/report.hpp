@@ -14,6 +14,9 @@ namespace rlock::commands {
 int report(const base::Error& error, const Options& options, const process::Signals* signals = nullptr,
            std::optional<base::Instant> since = std::nullopt);
 
+/// Prints what ends a verb with this status, where it is not an Error. Returns the status.
+int report_end(int status, const std::string& message, const Options& options);
+
 /// Says, with -v, why there is nothing to do (--once). Returns the exit status.
 int report_done(const Options& options, const lock::Done& done);
 
@@ -27,10 +30,10 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
                     lock::Standing::Holder holder);
 
-/// How to release a lock whose lease has no end.
-std::string how_to_end(const std::string& key, const Options& options);
-
 /// Says that other data stands where the lock of this key would, and what may mend it.
 std::string not_a_lock(const std::string& key, const Options& options);
+
+/// How to release a lock whose lease has no end.
+std::string how_to_end(const std::string& key, const Options& options);
 
 }  // namespace rlock::commands

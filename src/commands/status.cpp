@@ -75,10 +75,10 @@ std::string text_of(const std::vector<show::ListedLock>& sights, const std::vect
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.watch && !base::is_screen(STDOUT_FILENO)) {
-    base::log_error(
-        "--watch needs a terminal on standard output, and TERM to say which; elsewhere ask again and again with "
-        "--json");
-    return base::exit_usage;
+    return report_end(
+        base::exit_usage,
+        "--watch needs a terminal on standard output, and TERM to say which; elsewhere ask again and again with --json",
+        options);
   }
   if (!options.key.empty()) {
     if (const auto names = lock_names(options); !names) return report(names.error(), options);
@@ -106,23 +106,23 @@ int status(const Options& options) {
     if (options.format == Format::prometheus) (void)show::print(show::metrics_of_outage());
     return report(sights.error(), options);
   }
+  const auto unseen = backend->unseen();
   if (options.format == Format::usual && !options.quiet) {
     tell_of_endless(*sights, options);
     if (sights->empty() && unseen.empty()) {
       base::log_note((options.key.empty() ? "no locks at " : "no lock matches " + options.key + " at ") +
-  const auto unseen = backend->unseen();
                      backend->name());
     }
   }
   if (const int status = show::print_for_reader(text_of(*sights, unseen, view, options));
       status != base::exit_success) {
     return status;
+  }
+  const int seen = report_unseen(unseen, options);
   // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
   if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
   if (!options.exit_code) return seen;
   const bool held = std::ranges::any_of(*sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
-  }
-  const int seen = report_unseen(unseen, options);
   if (held) return base::exit_success;
   return seen != base::exit_success ? seen : base::exit_free;
 }

@@ -120,13 +120,13 @@ class Holding {
   virtual const std::string& name() const = 0;
 };
 
-/// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
 /// A server that did not answer where many locks were looked for: what it keeps is missing in what was found.
 struct Unseen {
   std::string server;  ///< HOST:PORT
   base::Error error;
 };
 
+/// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
 /// queue. Each step ends with its wait or after timeout(), whichever is sooner.
 class Backend : public Holding {
  public:
@@ -147,11 +147,11 @@ class Backend : public Holding {
   /// of another library: the caller drops those that inspect() reports as foreign and without a ttl.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 
-  /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().
   /// Which servers the last list() and inspect() found nothing of, though others answered: only where each lock is kept
   /// by one of many. A lock that one of these keeps is inspected as free.
   virtual std::vector<Unseen> unseen() const { return {}; }
 
+  /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().
   virtual base::Result<std::vector<std::string>> warnings(base::Wait wait) = 0;
 
   /// How long a server may take to connect or to answer.

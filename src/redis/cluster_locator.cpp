@@ -90,7 +90,9 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
     if (master) node_ = std::move(*master);
   }
   auto addresses = RLOCK_TRY(resolve(*node_, wait));
-  return Target{std::move(addresses), node_->host, address_.tls, node_->name()};
+  // In messages behind the name, where that is not the node itself.
+  return Target{std::move(addresses), node_->host, address_.tls,
+                name_.ends_with("//" + node_->name()) ? "" : node_->name()};
 }
 
 Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {

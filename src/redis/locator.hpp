@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,9 @@ class Locator {
   virtual std::vector<int> watch_fds() const { return {}; }
   /// Whether the target is used only if it says that it is a master (ROLE).
   virtual bool wants_master() const { return false; }
-  /// The last target said that the key is served at another place from now on (HOST:PORT, as a Cluster says it). True:
   /// Whether the target is a node of a Cluster, of which another one may have the key.
   virtual bool is_of_cluster() const { return false; }
+  /// The last target said that the key is served at another place from now on (HOST:PORT, as a Cluster says it). True:
   /// locate() gives that place. False: none of this locator's kind.
   virtual bool redirected(const std::string&) { return false; }
   /// The same for one request only. nullptr: none of this locator's kind.
@@ -59,11 +60,11 @@ class Locator {
   /// knows of it (a replica was promoted) and the server's own uptime does not tell.
   virtual base::Duration young_for(base::Duration /*grace*/) const { return {}; }
 
-  /// The server for messages; holds no password.
   /// How long the server of the last connection has to be silent until another one takes its place, as far as the
   /// locator was told.
   virtual std::optional<base::Duration> failover_after() const { return std::nullopt; }
 
+  /// The server for messages; holds no password.
   virtual const std::string& name() const = 0;
 };
 

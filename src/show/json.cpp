@@ -110,8 +110,8 @@ std::string lock_json(const ListedLock& sight) {
 std::string locks_json(const std::vector<ListedLock>& sights, std::span<const lock::Unseen> unseen) {
   json value{{"version", json_version}, {"locks", json::array()}};
   for (const auto& sight : sights) value["locks"].push_back(to_json(sight));
-  return dump(value);
   for (const auto& [server, error] : unseen) value["unseen"].push_back({{"server", server}, {"error", error.message}});
+  return dump(value);
 }
 
 }  // namespace rlock::show

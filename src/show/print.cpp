@@ -21,7 +21,7 @@ bool print(std::string_view text) {
 
 int print_for_reader(std::string_view text) {
   if (print(text) || errno == EPIPE) return base::exit_success;
-  base::log_error("cannot write to standard output");
+  base::log_error("cannot write to standard output", {"error", {{"exit_status", std::int64_t{base::exit_internal}}}});
   return base::exit_internal;
 }
 

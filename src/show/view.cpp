@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/glob.hpp"
+#include "base/retry.hpp"
 #include "base/text.hpp"
 
 namespace rlock::show {
@@ -31,9 +32,12 @@ bool is_for_verbs(const std::string& key) { return key.size() <= lock::max_key &
 Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
   if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::several;
   if (kind_ != Kind::several) {
-    auto sights = RLOCK_TRY(look_at({key_}, backend, max_waiters, wait));
     const bool may_be_pattern = kind_ == Kind::unknown && key_.find_first_of(wild) != std::string::npos;
-    kind_ = may_be_pattern && is_nothing(sights.front().lock) ? Kind::several : Kind::one;
+    auto sights = look_at({key_}, backend, max_waiters, wait);
+    // Where what keeps that one lock is away, others that match may be there: of a Cluster.
+    const bool is_away = !sights && base::may_pass(sights.error());
+    if (!sights && !(may_be_pattern && is_away)) return std::unexpected(std::move(sights).error());
+    if (sights) kind_ = may_be_pattern && is_nothing(sights->front().lock) ? Kind::several : Kind::one;
     if (kind_ == Kind::one) return sights;
   }
   auto keys = RLOCK_TRY(list(backend, wait));
