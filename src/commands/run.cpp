@@ -92,7 +92,7 @@ class Run {
     std::optional<process::Tripwire> tripwire(std::in_place, permit_->kill_at());
     const auto spawned = process::spawn(options_.command, signals_);
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
-      return watch_over(child->pid, tripwire);
+      return watch_over(*child, tripwire);
     }
     tripwire.reset();
     permit_->end();
@@ -120,9 +120,11 @@ class Run {
     return base::exit_cannot_start;
   }
 
-  int watch_over(pid_t child, std::optional<process::Tripwire>& tripwire) {
+  int watch_over(const process::Spawned& child, std::optional<process::Tripwire>& tripwire) {
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
+    // A re-entered token is also in the environment of processes that this run did not start.
+    how.marker = keys_.marker();
     how.guard = orders();
     if (keys_.has_own()) how.nested_marker = keys_.marker();
     if (options_.tree) how.until = process::Until::all_ended;
@@ -185,8 +187,6 @@ class Run {
   process::Orders orders(base::Instant release_until = base::never) {
     process::Orders orders;
     orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
-    // A re-entered token is also in the environment of processes that this run did not start.
-    orders.marker = keys_.marker();
     // The guard of a nested run has the name of a nested run too: when that run is killed, the outer run must not
     // release before the guard has killed the command.
     if (keys_.is_nested()) orders.name = process::NestedName::name;
@@ -238,7 +238,7 @@ class Run {
       // Short jobs may be many, and most servers are free.
       const auto until = released && !guard ? base::BootClock::now() + release_limit : base::never;
       // A guard that is there already does not know how the run ended.
-      if (auto started = process::Guard::start(*permit_, 0, orders(until))) {
+      if (auto started = process::Guard::start(*permit_, {}, 0, orders(until))) {
         if (guard) guard->stop();
         guard = std::move(*started);
       }

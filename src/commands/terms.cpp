@@ -6,7 +6,7 @@
 
 #include "base/read.hpp"
 #include "base/text.hpp"
-#include "process/descendants.hpp"
+#include "process/proc.hpp"
 
 namespace rlock::commands {
 

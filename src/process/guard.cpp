@@ -1,8 +1,6 @@
 #include "process/guard.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,15 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/boot_timer.hpp"
 #include "base/poller.hpp"
 #include "process/background.hpp"
-#include "process/descendants.hpp"
-#include "process/hunt.hpp"
+#include "process/priority.hpp"
 
 namespace rlock::process {
 namespace {
@@ -33,23 +29,17 @@ constexpr auto max_pause = std::chrono::seconds(10);
 
 class Watch {
  public:
-  Watch(base::Permit& permit, int rlock_fd, const Process& rlock, const std::optional<Process>& command,
-        const Orders& orders)
-      : permit_(permit),
-        rlock_fd_(rlock_fd),
-        rlock_{rlock},
-        orders_(orders),
-        hunt_(orders.marker, command ? command->start : 0) {
-    if (command) hunt_.add(*command);
-  }
+  // family: what is below rlock.
+  Watch(base::Permit& permit, int rlock_fd, Family family, const Orders& orders)
+      : permit_(permit), rlock_fd_(rlock_fd), orders_(orders), family_(std::move(family)) {}
 
   // Returns when rlock is dead: true when nothing of the command is left.
   bool keep() {
     // A job that ends soon needs no look.
     if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
     // The lock may go to another holder only when no process of the command is left. The orphans of a dead rlock are
-    // children of another process by now: those that we have not seen before are found by their environment.
-    return permit_.over() || hunt_.kill_all(BootClock::now() + give_up_after);
+    // children of another process by now: those that we have not seen before are found there by their environment.
+    return permit_.over() || family_.kill_all(BootClock::now() + give_up_after);
   }
 
  private:
@@ -60,22 +50,18 @@ class Watch {
   void watch() {
     bool fired = orders_.at_end == AtEnd::nothing;
     while (true) {
-      look_round(fired ? base::never : act_at());
-      const auto next_look = BootClock::now() + max_pause;
-      if (rlock_is_gone(fired ? next_look : std::min(next_look, act_at()))) return;
+      family_.look(fired ? base::never : act_at());
+      const auto now = BootClock::now();
+      // Where rlock is late to act, a last look shortly before the deadline: what is known then is killed without one.
+      const auto deadline = now < permit_.stop_at() ? permit_.stop_at() : act_at();
+      if (rlock_is_gone(fired ? now + max_pause : std::min(now + max_pause, deadline))) return;
       if (!fired && !permit_.over() && BootClock::now() >= act_at()) {
         permit_.enforce();
-        kill_below();
+        // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
+        family_.kill_all(BootClock::now() + give_up_after);
         fired = true;
       }
     }
-  }
-
-  void look_round(Instant until) {
-    std::vector<Process> seen;
-    const auto looked = look_below(rlock_, ::getpid(), until, [&](const Process& process) { seen.push_back(process); });
-    if (looked == Looked::complete) hunt_.forget_all();
-    hunt_.add_all(seen);
   }
 
   bool rlock_is_gone(Instant until) {
@@ -85,54 +71,12 @@ class Watch {
     return fds[0].revents != 0;
   }
 
-  // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
-  void kill_below() {
-    hunt_.kill_known();
-    const auto give_up = BootClock::now() + give_up_after;
-    for (int empty = 0; empty < min_empty_looks && BootClock::now() < give_up;) {
-      bool any = false;
-      const auto looked = look_below(rlock_, ::getpid(), give_up, [&](const Process& process) {
-        any = true;
-        send_signal(process, SIGKILL);
-        hunt_.add(process);
-      });
-      empty = !any && looked == Looked::complete ? empty + 1 : 0;
-      pause_between_looks();
-    }
-  }
-
   base::Permit& permit_;
   int rlock_fd_;
-  std::array<Process, 1> rlock_;
   const Orders& orders_;
-  Hunt hunt_;  // what is below rlock, when last looked
+  Family family_;
   base::BootTimer timer_;
 };
-
-// sched_setattr(2); glibc 2.36 has no name for it.
-struct SchedulingAttributes {
-  std::uint32_t size = sizeof(SchedulingAttributes);
-  std::uint32_t policy = SCHED_OTHER;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime_ns = 0;
-  std::uint64_t deadline_ns = 0;
-  std::uint64_t period_ns = 0;
-};
-
-// On a machine whose cores are all busy, a process that wakes up waits for its turn, perhaps until after the end of the
-// lease. The guard sleeps nearly all the time, so it may go first: as a realtime process if it has that right, else
-// with a short time slice, which is scheduled sooner (Linux 6.12 and later; older kernels ignore it).
-void be_prompt() {
-  sched_param least{};
-  least.sched_priority = ::sched_get_priority_min(SCHED_RR);
-  if (::sched_setscheduler(0, SCHED_RR, &least) == 0) return;
-  SchedulingAttributes attributes;
-  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
-  attributes.runtime_ns = 100'000;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0U);
-}
 
 }  // namespace
 
@@ -158,15 +102,18 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
   ::_exit(0);
 }
 
-base::Result<Guard> Guard::start(base::Permit& permit, pid_t command, const Orders& orders) {
+base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders) {
   RLOCK_TRY(permit.share());
-  const pid_t rlock = ::getpid();
-  return fork_off(orders.name, orders.title, {}, [&, rlock](int rlock_fd) {
-    // The command may have ended, and its pid may belong to another process by now.
-    auto first = read_process(command);
-    if (first && first->parent != rlock) first.reset();
-    const auto self = read_process(rlock).value_or(Process{.pid = rlock});
-    if (Watch(permit, rlock_fd, self, first, orders).keep()) orders.orphaned();
+  scope.root = read_process(::getpid()).value_or(Process{.pid = ::getpid()});
+  auto first = read_process(command).value_or(Process{.pid = command});
+  auto command_fd = command > 0 ? open_pid(command) : base::Fd();
+  const int kept = command_fd.get();
+  return fork_off(orders.name, orders.title, {kept}, [&](int rlock_fd) {
+    Family family(std::move(scope));
+    if (command > 0) family.add(Held(std::move(first), std::move(command_fd)));
+    const bool nothing_left = Watch(permit, rlock_fd, std::move(family), orders).keep();
+    be_ordinary();
+    if (nothing_left) orders.orphaned();
   });
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/fd.hpp"
 #include "base/permit.hpp"
+#include "process/family.hpp"
 
 namespace rlock::process {
 
@@ -20,8 +21,6 @@ struct Orders {
   AtEnd at_end = AtEnd::kill;
   /// Its process name.
   const char* name = "rlock-guard";
-  /// A random text in the environment of the command and of what it starts; empty where nothing is marked.
-  std::string marker;
   /// Its command line, as ps and pgrep -f show it: different from rlock's, so that a pattern for rlock does not match
   /// the guard.
   std::string title;
@@ -35,11 +34,13 @@ struct Orders {
 /// rlock's process group does not reach it, and none of rlock's descriptors.
 class Guard {
  public:
+  /// scope: what is below this process, its root. command: the child that has not been reaped yet; 0: none.
+  ///
   /// Forks, for good: the guard never returns from here. The process may have other threads by then (a guard that was
   /// killed is replaced), so the guard uses nothing that one of them may have been changing at that moment: the permit,
   /// which is atomic, copies of `orders`, and memory, whose allocator fork keeps in order. `orphaned` has to keep to
   /// this too.
-  static base::Result<Guard> start(base::Permit& permit, pid_t command, const Orders& orders);
+  static base::Result<Guard> start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders);
   /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
   /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs
   /// `watch`, and ends.

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "base/boot_timer.hpp"
-#include "process/hunt.hpp"
-#include "process/nested.hpp"
+#include "process/priority.hpp"
 
 namespace rlock::process {
 namespace {
@@ -53,7 +52,14 @@ class Ward {
  public:
   // except: left alone, with all below it, though it may be below the process.
   Ward(base::Permit& permit, const Charge& charge, pid_t except)
-      : permit_(permit), charge_(charge), except_(except), hunt_(charge.marker, charge.since) {}
+      : permit_(permit),
+        charge_(charge),
+        family_({.root = charge.stops == Stops::below_too ? charge.process.process() : Process{},
+                 .marker = charge.marker,
+                 .since = charge.since,
+                 .adopts = false}) {
+    family_.leave_out(except);
+  }
 
   // nullopt: it goes on. To be called when the process has ended, the permit is revoked, and at next_step().
   std::optional<Keeper::Ending> step() {
@@ -72,7 +78,7 @@ class Ward {
       return told_ && is_over ? std::optional(Keeper::Ending::lost) : std::nullopt;
     }
     if (permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
-    if (has_ended && hunt_.is_over()) return Keeper::Ending::lost;
+    if (has_ended && family_.is_over()) return Keeper::Ending::lost;
     if (BootClock::now() < kill_at_) return std::nullopt;
     kill();
     return Keeper::Ending::lost;
@@ -90,9 +96,9 @@ class Ward {
   void kill() {
     const auto give_up = BootClock::now() + give_up_after;
     charge_.process.signal(SIGSTOP);
-    list_below(give_up);
+    family_.look_below(give_up);
     charge_.process.signal(SIGKILL);
-    hunt_.kill_all(give_up);
+    family_.kill_all(give_up);
   }
 
  private:
@@ -110,31 +116,18 @@ class Ward {
     say(out, charge_.words(loss));
   }
 
-  void list_below(Instant until) {
-    if (charge_.stops == Stops::marked) return;
-    const std::array roots{charge_.process.process()};
-    look_below(roots, except_, until, [&](const Process& found) {
-      if (found.start >= charge_.since) hunt_.add(found);
-    });
-  }
-
   // First list them all, then signal, as the supervisor does. The lists take at most half of the grace.
   void ask_to_end(Instant now) {
-    const auto until = now + (kill_at_ - now) / 2;
-    list_below(until);
-    if (!charge_.marker.empty()) {
-      MarkedSearch(charge_.marker, charge_.since).round(until, [&](const Process& found) { hunt_.add(found); });
-    }
+    family_.look(now + (kill_at_ - now) / 2);
     for (const int number : {charge_.stop_signal, SIGCONT}) {
       charge_.process.signal(number);
-      signal_all(hunt_.known(), number, charge_.process.process().pid);
+      family_.tell(number, charge_.process.process().pid);
     }
   }
 
   base::Permit& permit_;
   const Charge& charge_;
-  pid_t except_;
-  Hunt hunt_;
+  Family family_;
   Instant kill_at_{};
   bool told_ = false;      // the permit's end has been acted on
   bool stopping_ = false;  // the process has to go
@@ -171,6 +164,7 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
     await({ward.process_fd()}, timer, ward.next_step());
     ending = ward.step();
   }
+  be_ordinary();
   if (*ending != Keeper::Ending::released) charge.orphaned();
 }
 

@@ -1,15 +1,11 @@
 #include "process/nested.hpp"
 
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
-#include "process/signals.hpp"
 
 namespace rlock::process {
 
@@ -48,16 +44,6 @@ std::string own_name() {
 
 void set_own_name(const char* name) { ::prctl(PR_SET_NAME, name); }
 
-// Whether it runs the same program file as we do: a shell that holds the lock by `acquire` is not a run, whatever its
-// name.
-bool runs_our_program(pid_t pid) {
-  struct stat theirs{};
-  struct stat ours{};
-  const auto path = "/proc/" + std::to_string(pid) + "/exe";
-  return ::stat(path.c_str(), &theirs) == 0 && ::stat("/proc/self/exe", &ours) == 0 && theirs.st_dev == ours.st_dev &&
-         theirs.st_ino == ours.st_ino;
-}
-
 bool is_above_us(pid_t wanted) {
   // A process whose parent dies on the way gets another parent: then start again.
   for (int tries = 0; tries < 100; ++tries) {
@@ -73,29 +59,13 @@ bool is_above_us(pid_t wanted) {
   return false;
 }
 
-base::Fd open_pid(pid_t pid) { return base::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+// Empty when it is gone.
+std::string name_of(pid_t pid) {
+  const auto process = read_process(pid);
+  return process ? process->name : "";
+}
 
 }  // namespace
-
-std::string name_of(pid_t pid) {
-  auto name = read_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
-  if (name.ends_with('\n')) name.pop_back();
-  return name;
-}
-
-bool is_run(const Process& process) {
-  const auto name = name_of(process.pid);
-  return name == "rlock" || name == NestedName::name;
-}
-
-void signal_all(std::span<const Process> processes, int number, pid_t except) {
-  std::unordered_set<pid_t> served;
-  for (const auto& process : processes) {
-    const bool is_served = served.contains(process.parent);
-    if (Signals::asks_to_end(number) && (is_served || is_run(process))) served.insert(process.pid);
-    if (!is_served && process.pid != except) send_signal(process, number);
-  }
-}
 
 NestedName::NestedName() : before_(own_name()) { set_own_name(name); }
 NestedName::~NestedName() {
@@ -143,7 +113,10 @@ base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poll
 bool NestedRuns::none_left(pid_t guard) {
   if (marker_.empty()) return true;
   std::erase_if(runs_,
-                [](const Seen& run) { return !is_alive(run.process) || name_of(run.process.pid) != NestedName::name; });
+                [](const Seen& run) {
+    const auto now = read_process(run.process.pid);
+    return !now || !(*now == run.process) || now->is_dead() || now->name != NestedName::name;
+  });
   if (runs_.empty()) {
     const auto before = own_name();
     set_own_name(releasing);
@@ -157,19 +130,24 @@ bool NestedRuns::none_left(pid_t guard) {
 }
 
 void NestedRuns::search(pid_t guard) {
-  const std::array<Process, 1> self{read_process(::getpid()).value_or(Process{.pid = ::getpid()})};
+  Family family({.root = {.pid = ::getpid()}, .marker = marker_, .guards = Guards::included});
+  family.leave_out(guard);
   // The environment of another user's process cannot be read: if it is below us, it counts as nested in this run.
-  look_below(self, guard, base::never, [&](const Process& process) {
-    if (name_of(process.pid) == NestedName::name && is_marked(process.pid, marker_) != Marked::no) add(process);
-  });
+  const auto take_nested = [&] {
+    for (const auto& member : family.members()) {
+      const auto& process = member.process();
+      if (process.name == NestedName::name && is_marked(process.pid, marker_) != Marked::no) {
+        runs_.push_back({process, open_pid(process.pid)});
+      }
+    }
+  };
+  family.look_below(base::never);
+  take_nested();
   if (!runs_.empty()) return;
   // If parents die meanwhile, the look above can miss a process; a look at all processes cannot. The search is new each
   // time, because a process seen before may have set its name since.
-  MarkedSearch(marker_, self.front().start).round(base::never, [&](const Process& process) {
-    if (name_of(process.pid) == NestedName::name) add(process);
-  });
+  family.search(base::never);
+  take_nested();
 }
-
-void NestedRuns::add(const Process& process) { runs_.push_back({process, open_pid(process.pid)}); }
 
 }  // namespace rlock::process

@@ -10,23 +10,13 @@
 #include "base/error.hpp"
 #include "base/fd.hpp"
 #include "base/poller.hpp"
-#include "process/descendants.hpp"
+#include "process/family.hpp"
 
 namespace rlock::process {
 
 /// A run whose lock an outer run holds already is nested: it works under the lease of the outer run. Only the outer run
 /// renews and releases, and it does not release while a nested run works. Each sets its process name to show what it is
 /// about to do, and then looks at the name of the other. nested.cpp has the proof.
-
-/// The name of a process, at most 15 bytes: what `ps -o comm` shows. Empty when it is gone.
-std::string name_of(pid_t pid);
-
-/// Whether it is an `rlock run`, which passes signals that ask it to end on to its command.
-bool is_run(const Process& process);
-
-/// Signals these, parents before their children, but for `except`. An rlock among them passes a signal that asks to end
-/// on to its command, which is left out here.
-void signal_all(std::span<const Process> processes, int number, pid_t except);
 
 /// The inner side: the name of a nested run, from construction on. Given up in the destructor, unless kept.
 class NestedName {
@@ -91,7 +81,6 @@ class NestedRuns {
     base::Fd fd;
   };
   void search(pid_t guard);
-  void add(const Process& process);
 
   std::string marker_;
   std::vector<Seen> runs_;

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/fd.hpp"
 #include "base/poller.hpp"
-#include "process/descendants.hpp"
+#include "process/proc.hpp"
 
 namespace rlock::process {
 

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
+
+#include "process/family.hpp"
 
 namespace rlock::process {
 
@@ -14,6 +17,7 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
   for (const auto& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
 
+  auto before = children_so_far();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t parent = ::getpid();
   sigset_t all;
@@ -55,7 +59,7 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
   if (exec_error != 0 || held_back) ::waitpid(child, nullptr, 0);
   if (held_back) return SignalFirst{};
   if (exec_error != 0) return ExecFailed{exec_error};
-  return Spawned{child};
+  return Spawned{child, std::move(before)};
 }
 
 }  // namespace rlock::process

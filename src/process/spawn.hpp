@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "process/proc.hpp"
 #include "process/signals.hpp"
 
 namespace rlock::process {
@@ -13,6 +14,7 @@ namespace rlock::process {
 /// The command runs. Its pid stays valid until it is reaped.
 struct Spawned {
   pid_t pid;
+  std::vector<Process> before;  ///< children that this process had already, from before an exec
 };
 /// exec failed with this errno; nothing of the command ran.
 struct ExecFailed {
@@ -27,7 +29,7 @@ struct NoProcess {
 
 /// Starts argv without a shell, found along PATH, in the caller's process group, with the caller's
 /// signal mask and dispositions, and with none of our descriptors (all are close-on-exec). It is killed
-/// when rlock dies, and orphans below it become children of rlock.
+/// when rlock dies, and orphans below it become children of rlock, unless the kernel refuses that (Scope::adopts).
 std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vector<std::string>& argv, Signals& signals);
 
 }  // namespace rlock::process

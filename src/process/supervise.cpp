@@ -1,10 +1,12 @@
 #include "process/supervise.hpp"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <csignal>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,7 +14,8 @@
 #include "base/boot_timer.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "process/descendants.hpp"
+#include "base/text.hpp"
+#include "process/family.hpp"
 #include "process/nested.hpp"
 
 namespace rlock::process {
@@ -35,8 +38,16 @@ constexpr auto stuck_after = 1s;
 
 class Supervisor {
  public:
-  Supervisor(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how)
-      : child_(child), signals_(signals), permit_(permit), how_(how), nested_(how.nested_marker) {}
+  Supervisor(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how)
+      : child_(child.pid),
+        signals_(signals),
+        permit_(permit),
+        how_(how),
+        family_({.root = {.pid = ::getpid()},
+                 .marker = how.marker,
+                 .before = child.before,
+                 .adopts = is_subreaper()}),
+        nested_(how.nested_marker) {}
 
   Ending run() {
     const auto first_look = std::min(BootClock::now() + short_job, permit_.stop_at());
@@ -79,7 +90,8 @@ class Supervisor {
       return false;
     }
     if (how_.until == Until::all_ended || !nested_.none_left(guard_pid())) return false;
-    ending_.going_on = static_cast<int>(below(permit_.stop_at()).size());
+    family_.look(permit_.stop_at());
+    ending_.going_on = static_cast<int>(family_.members().size());
     return true;
   }
 
@@ -96,6 +108,7 @@ class Supervisor {
         ending_.wait_status = status;
       } else if (guard_ && pid == guard_->pid()) {
         guard_->forget();
+        family_.leave_out(0);
         start_guard();
       }
     }
@@ -103,9 +116,10 @@ class Supervisor {
 
   void start_guard() {
     if (guards_++ >= Guard::max_started) return;  // the command goes on without one
-    auto guard = Guard::start(permit_, child_, how_.guard);
+    auto guard = Guard::start(permit_, family_.scope(), reaped_ ? 0 : child_, how_.guard);
     if (guard) {
       guard_ = std::move(*guard);
+      family_.leave_out(guard_->pid());
     } else {
       base::log_error("no guard: " + guard.error().message);
     }
@@ -125,9 +139,10 @@ class Supervisor {
       std::erase_if(asked_, [&](const Asked& asked) { return asked.number == signal->number; });
       asked_.push_back({signal->number, BootClock::now()});
       if (!reaped_) {
-        if (!command_got(*signal)) ::kill(child_, signal->number);
+        if (!command_got(*signal)) signal_child(signal->number);
       } else if (stopping_ || !is_for_good(signal->number)) {
-        signal_all(below(permit_.stop_at()), signal->number, child_);
+        family_.look(permit_.stop_at());
+        say_refused(family_.tell(signal->number, child_));
       }  // else what_ended_it acts on it
     }
     if (signals_.take_continued()) how_.continued();
@@ -174,25 +189,33 @@ class Supervisor {
     // list takes at most half of the grace, since it may need a walk over /proc; processes that it did not reach get
     // SIGKILL only.
     const auto now = BootClock::now();
-    known_ = below(now + (kill_at_ - now) / 2);
+    family_.look(now + (kill_at_ - now) / 2);
     signal_child(number);
     signal_child(SIGCONT);
-    signal_all(known_, number, child_);
-    signal_all(known_, SIGCONT, child_);
+    say_refused(family_.tell(number, child_));
+    family_.tell(SIGCONT, child_);
   }
 
-  std::vector<Process> below(Instant until) const {
-    std::vector<Process> found;
-    look_below(self(), guard_pid(), until, [&](const Process& process) { found.push_back(process); });
-    return found;
+  static bool is_subreaper() {
+    int result = 0;
+    return ::prctl(PR_GET_CHILD_SUBREAPER, &result) == 0 && result != 0;
   }
 
-  static std::array<Process, 1> self() { return {read_process(::getpid()).value_or(Process{.pid = ::getpid()})}; }
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
 
-  // Until the command is reaped no other process can have its pid.
+  // Needs no /proc: until the command is reaped no other process can have its pid.
   void signal_child(int number) {
-    if (!reaped_) ::kill(child_, number);
+    if (reaped_ || ::kill(child_, number) == 0 || errno != EPERM) return;
+    say_refused(read_process(child_).value_or(Process{.pid = child_}));
+  }
+
+  // Once: whoever sends a signal, or has lost the lock, learns at once whom that does not reach.
+  void say_refused(const std::optional<Process>& refused) {
+    if (!refused || std::exchange(is_refused_, true)) return;
+    base::log_error("cannot signal process " + std::to_string(refused->pid) +
+                    (refused->name.empty() ? "" : " (" + base::printable(refused->name) + ")") +
+                    ": it runs as another user; " +
+                    (told_ ? "it goes on without the lock" : "the lock is held until it ends"));
   }
 
   // While stopping_. true when nothing is left, or nothing more can be done.
@@ -203,10 +226,10 @@ class Supervisor {
       stuck_at_ = BootClock::now() + stuck_after;
       // Known processes first; the search for the rest takes longer.
       signal_child(SIGKILL);
-      for (const auto& process : known_) send_signal(process, SIGKILL);
+      family_.signal(SIGKILL);
     }
-    const auto looked =
-        look_below(self(), guard_pid(), stuck_at_, [](const Process& process) { send_signal(process, SIGKILL); });
+    const auto looked = family_.look(stuck_at_);
+    say_refused(family_.signal(SIGKILL));
     if (BootClock::now() < stuck_at_) return false;
     const char* cannot =
         "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
@@ -224,11 +247,10 @@ class Supervisor {
 
   // Orphans are our children, and waitpid has just reaped the dead ones.
   bool nothing_left(Instant until) {
-    if (!reaped_ || childless_) return reaped_;
-    if (const auto none = has_no_child(guard_pid())) return *none;
-    bool any = false;
-    const auto looked = look_below(self(), guard_pid(), until, [&](const Process&) { any = true; });
-    return !any && looked == Looked::complete;
+    if (!reaped_) return false;
+    if (childless_ && family_.scope().adopts) return true;
+    if (const auto none = family_.is_childless()) return *none;
+    return family_.look(until) == Looked::complete && family_.is_over();
   }
 
   void await_event() {
@@ -236,7 +258,8 @@ class Supervisor {
     auto at = told_ ? base::never : permit_.stop_at();
     if (stopping_) at = std::min(at, std::max(kill_at_, now + (is_stuck_ ? stuck_round : kill_round)));
     auto fds = nested_.fds();
-    if (!fds.empty()) at = std::min(at, now + nested_look);
+    // Nobody tells us of the end of orphans that we could not adopt.
+    if (!fds.empty() || (reaped_ && !family_.scope().adopts)) at = std::min(at, now + nested_look);
     timer_.set(at);
     fds.push_back({timer_.fd(), POLLIN, 0});
     const auto wake = fds.size();
@@ -257,7 +280,7 @@ class Supervisor {
   const Supervision& how_;
   std::optional<Guard> guard_;
   int guards_ = 0;
-  std::vector<Process> known_;  // below us when all had to go
+  Family family_;
   struct Asked {
     int number;
     Instant at;
@@ -275,11 +298,12 @@ class Supervisor {
   bool told_ = false;       // the permit's end has been acted on
   bool stopping_ = false;   // everything below us has to go
   bool is_stuck_ = false;   // and something cannot be killed
+  bool is_refused_ = false;  // something may not be signalled
 };
 
 }  // namespace
 
-Ending supervise(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how) {
+Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how) {
   return Supervisor(child, signals, permit, how).run();
 }
 

@@ -8,6 +8,7 @@
 #include "base/permit.hpp"
 #include "process/guard.hpp"
 #include "process/signals.hpp"
+#include "process/spawn.hpp"
 
 namespace rlock::process {
 
@@ -29,6 +30,8 @@ enum class Until { command_ended, all_ended };
 struct Supervision {
   int stop_signal = SIGTERM;  ///< what asks the command to end when its permit does
   Until until = Until::command_ended;
+  /// A random text in the environment of the command and of what it starts.
+  std::string marker;
   Orders guard;                     ///< at_end is for the supervisor too: leave the command, or kill it
   std::string nested_marker;        ///< for NestedRuns
   std::vector<int> outer_fds;       ///< of other processes with which the permit ends too: readable when one is gone
@@ -50,6 +53,6 @@ struct Supervision {
 ///
 /// The guard is started, and `outlived` is called, only after the command has run for some milliseconds: a short job
 /// pays for neither.
-Ending supervise(pid_t child, Signals& signals, base::Permit& permit, const Supervision& how);
+Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how);
 
 }  // namespace rlock::process
