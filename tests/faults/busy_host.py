@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The deadline on a busy host (R27): many processes, every core busy.
 
-    busy_host.py [--processes N] [--busy N] [--cores N] [--kinds freeze,cut,kill,start,hold] [--tries N] [--ttl MS,...]
-                 [--jobs N] [--seed N] [--limit MS] [--starts N] [--holders N] [--seconds N]
+    busy_host.py [--processes N] [--busy N] [--cores N] [--kinds freeze,cut,kill,start,hold,mass] [--tries N] [--ttl MS,...]
+                 [--jobs N] [--seed N] [--limit MS] [--starts N] [--holders N] [--seconds N] [--patience S]
 
 Makes --processes idle processes and --busy endless loops, and keeps everything to --cores cores. Then, --tries times for
 each ttl, at a random moment of a command that ignores TERM and has a daemon:
@@ -17,12 +17,17 @@ each ttl, at a random moment of a command that ignores TERM and has a daemon:
     start   --starts times `rlock run KEY true` at once, over a Unix socket and over TCP; wrong: a status that is not 0
     hold    --holders of them at once with ttl 30 s for --seconds; wrong: a status that is not 0. Says how much processor
             time rlocks and guards took together, of one core
+    mass    --holders rlocks with ttl 60 s, killed with SIGKILL together; wrong: a lock that is held 3 s later (--patience), a
+            command that lives, a bystander with ttl 2 s that loses its lock, and a guard that took more than 20 ms of
+            processor time, however many processes there are. Says how long the locks took, and for how long at most an
+            ordinary process stood still, before and during it
 
 Prints a line for each kind, and exits 1 where anything was wrong.
 """
 
 import argparse
 import contextlib
+import ctypes
 import glob
 import os
 import random
@@ -40,6 +45,7 @@ from lane import HERE, Field  # noqa: E402 (it knows where resp.py is)
 from proxy import boottime_ns  # noqa: E402
 from resp import connected  # noqa: E402
 
+PR_SET_CHILD_SUBREAPER = 36
 # Idle ones end with the pipe, that is, with us; busy ones by themselves at the latest.
 CROWD = "import os, sys\nfor _ in range(int(sys.argv[1])):\n  if not os.fork():\n    os.read(0, 1); os._exit(0)\n" \
         "os.write(1, b'.'); os.read(0, 1)"
@@ -239,6 +245,73 @@ def hold_many(url, count, seconds):
     return count - statuses[0]
 
 
+METRONOME = """import signal, sys, time
+gap, last = 0, time.monotonic()
+def tell(*_):
+    global gap
+    print(gap * 1000, flush=True)
+    gap = 0
+signal.signal(signal.SIGUSR1, tell)
+print(flush=True)
+while True:
+    time.sleep(0.001)
+    now = time.monotonic()
+    gap, last = max(gap, now - last), now
+"""
+
+
+def mass_kill(server, count, patience):
+    """The guards become children of this process, which hears from the kernel what each took."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    direct = connected(server.removeprefix("unix://"))
+    holders = [rlock(server, "-t", "60s", f"mass-{number}", "--", "sleep", "3600") for number in range(count)]
+    bystander = rlock(server, "-t", "2s", "bystander", "--", "sleep", "3600")
+    guards, deadline = {}, time.monotonic() + 120
+    while len(guards) < count and time.monotonic() < deadline:
+        time.sleep(0.2)
+        for holder in holders:
+            with contextlib.suppress(OSError):
+                children = open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split()
+                guards.update({int(pid): holder for pid in children if "rlock-guard" in Trial.command_line(pid)})
+    commands = [int(pid) for holder in holders
+                for pid in open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split() if int(pid) not in guards]
+    time.sleep(1)
+    metronome = subprocess.Popen([sys.executable, "-IS", "-c", METRONOME], stdout=subprocess.PIPE, text=True)
+    metronome.stdout.readline()
+    time.sleep(2)
+
+    def gap():
+        metronome.send_signal(signal.SIGUSR1)
+        return float(metronome.stdout.readline())
+
+    before, began = gap(), time.monotonic()
+    for holder in holders:
+        holder.kill()
+    keys = [f"rlock:mass-{number}" for number in range(count)]
+    while (held := direct("EXISTS", *keys)) and time.monotonic() < began + 10 * patience:
+        time.sleep(0.01)
+    free, during = time.monotonic() - began, gap()
+    metronome.kill()
+    metronome.wait()
+    for holder in holders:
+        holder.wait()
+    took = []
+    while guards and time.monotonic() < began + 20 * patience:
+        pid, _, usage = os.wait4(-1, os.WNOHANG)
+        took += [(usage.ru_utime + usage.ru_stime) * 1000] if guards.pop(pid, None) else []
+        time.sleep(0 if pid else 0.01)
+    alive = [pid for pid in commands if "sleep" in Trial.command_line(pid)]
+    is_kept = bystander.poll() is None and direct("EXISTS", "rlock:bystander")
+    bystander.terminate()
+    bystander.wait()
+    took.sort()
+    print(f"mass: {count} killed, the last lock free after {free:.2f} s; {held} held, {len(alive)} commands alive, bystander "
+          f"{'kept' if is_kept else 'LOST'} its lock; a guard took {took[len(took) // 2]:.1f} ms, at most {took[-1]:.1f}; an "
+          f"ordinary process stood still for {before:.0f} ms before, {during:.0f} during", flush=True)
+    return (free > patience) + len(alive) + (not is_kept) + (took[len(took) // 2] > 20)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2000)
@@ -253,6 +326,7 @@ def main():
     parser.add_argument("--starts", type=int, default=1000)
     parser.add_argument("--holders", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=40)
+    parser.add_argument("--patience", type=float, default=3)
     options = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
     chance = random.Random(options.seed)
@@ -267,6 +341,8 @@ def main():
                 wrong += start_many(server, options.starts) + start_many(f"redis://127.0.0.1:{port}", options.starts)
             elif kind == "hold":
                 wrong += hold_many(server, options.holders, options.seconds)
+            elif kind == "mass":
+                wrong += mass_kill(server, options.holders, options.patience)
             elif kind == "kill":
                 wrong += tries(field, kind, 0, options, chance)
             else:
