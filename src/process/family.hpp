@@ -61,8 +61,8 @@ class Family {
 
   /// Whether none of the known ones is left.
   bool is_over();
-  /// If the root is this process, the only one that reaps, and adopts orphans: whether no member is left; zombies count.
-  /// This needs no look: an orphan becomes our child at the moment it loses its parent. nullopt: unknown.
+  /// If the root is this process, the only one that reaps, and adopts orphans: whether no member is left; zombies
+  /// count. This needs no look: an orphan becomes our child at the moment it loses its parent. nullopt: unknown.
   std::optional<bool> is_childless() const;
 
   /// Sends to all that are known. Returns one to which it may not be sent: that runs as another user.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-
 namespace rlock::process {
 
 using base::BootClock;
@@ -112,8 +111,7 @@ base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poll
 
 bool NestedRuns::none_left(pid_t guard) {
   if (marker_.empty()) return true;
-  std::erase_if(runs_,
-                [](const Seen& run) {
+  std::erase_if(runs_, [](const Seen& run) {
     const auto now = read_process(run.process.pid);
     return !now || !(*now == run.process) || now->is_dead() || now->name != NestedName::name;
   });

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace rlock::process {
 namespace {
 
-bool is_realtime = false;
+bool is_prompt = false;
 
 // sched_setattr(2); glibc 2.36 has no name for it.
 struct SchedulingAttributes {
@@ -24,25 +25,25 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
+bool schedule(std::uint32_t policy, std::uint32_t priority, std::uint64_t slice_ns) {
+  SchedulingAttributes attributes;
+  attributes.policy = policy;
+  attributes.priority = priority;
+  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
+  attributes.runtime_ns = slice_ns;
+  return ::syscall(SYS_sched_setattr, 0, &attributes, 0U) == 0;
+}
+
 }  // namespace
 
-void be_prompt() {
-  sched_param least{};
-  least.sched_priority = ::sched_get_priority_min(SCHED_RR);
-  is_realtime = ::sched_setscheduler(0, SCHED_RR, &least) == 0;
-  if (is_realtime) return;
-  SchedulingAttributes attributes;
-  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
-  attributes.runtime_ns = 100'000;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0U);
-}
+void be_prompt() { is_prompt = schedule(SCHED_RR, 1, 0) || schedule(SCHED_OTHER, 0, 100'000); }
 
+// The longest slice there is: hundreds get their share, but who wakes up has a turn before them.
 void be_ordinary() {
-  const sched_param none{};
-  if (is_realtime && ::sched_setscheduler(0, SCHED_OTHER, &none) == 0) is_realtime = false;
+  if (std::exchange(is_prompt, false)) schedule(SCHED_OTHER, 0, 100'000'000);
 }
 
-Ordinary::Ordinary() : was_prompt_(is_realtime) { be_ordinary(); }
+Ordinary::Ordinary() : was_prompt_(is_prompt) { be_ordinary(); }
 Ordinary::~Ordinary() {
   if (was_prompt_) be_prompt();
 }

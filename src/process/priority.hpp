@@ -2,9 +2,9 @@
 
 namespace rlock::process {
 
-/// On a machine whose cores are all busy, a process that wakes up waits for its turn, perhaps until after the end of the
-/// lease. A guard sleeps nearly all the time, so it may go first: as a realtime process if it has that right, else with
-/// a short time slice, which is scheduled sooner (Linux 6.12 and later; older kernels ignore it).
+/// On a machine whose cores are all busy, a process that wakes up waits for its turn, perhaps until after the end of
+/// the lease. A guard sleeps nearly all the time, so it may go first: as a realtime process if it has that right, else
+/// with a short time slice, which is scheduled sooner (Linux 6.12 and later; older kernels ignore it).
 void be_prompt();
 /// Undoes that: realtime is for the kill of what is known at a deadline, not for searches and releases, of which
 /// hundreds may come at once.

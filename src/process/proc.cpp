@@ -152,9 +152,7 @@ int Held::send(int number) const {
 
 std::vector<pid_t> all_processes() { return numbers_in("/proc").value_or(std::vector<pid_t>{}); }
 
-Children::From Children::best() {
-  return ::access(children_of_this_thread, R_OK) == 0 ? From::lists : From::walk;
-}
+Children::From Children::best() { return ::access(children_of_this_thread, R_OK) == 0 ? From::lists : From::walk; }
 
 Children::Children(From from, Instant until) : from_(from) {
   if (from_ == From::lists) return;

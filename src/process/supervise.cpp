@@ -43,10 +43,7 @@ class Supervisor {
         signals_(signals),
         permit_(permit),
         how_(how),
-        family_({.root = {.pid = ::getpid()},
-                 .marker = how.marker,
-                 .before = child.before,
-                 .adopts = is_subreaper()}),
+        family_({.root = {.pid = ::getpid()}, .marker = how.marker, .before = child.before, .adopts = is_subreaper()}),
         nested_(how.nested_marker) {}
 
   Ending run() {
@@ -294,10 +291,10 @@ class Supervisor {
   Instant reaped_at_{};
   bool reaped_ = false;
   bool may_end_ = false;
-  bool childless_ = false;  // waitpid said so, when last asked
-  bool told_ = false;       // the permit's end has been acted on
-  bool stopping_ = false;   // everything below us has to go
-  bool is_stuck_ = false;   // and something cannot be killed
+  bool childless_ = false;   // waitpid said so, when last asked
+  bool told_ = false;        // the permit's end has been acted on
+  bool stopping_ = false;    // everything below us has to go
+  bool is_stuck_ = false;    // and something cannot be killed
   bool is_refused_ = false;  // something may not be signalled
 };
 

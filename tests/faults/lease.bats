@@ -78,3 +78,7 @@ teardown() { [ ! -e resolver.pid ] || kill "$(cat resolver.pid)" 2>/dev/null || 
 @test "two hundred started at once, over a socket and over TCP: all get their locks (R27)" {
   python3 "$here/busy_host.py" --processes 0 --busy 0 --kinds start --starts 200
 }
+
+@test "forty killed together beside many processes: their locks are free, and no guard looks at all of those (R39)" {
+  python3 "$here/busy_host.py" --processes 3000 --busy 0 --kinds mass --holders 40 --patience 30 --jobs 1
+}
