@@ -77,8 +77,9 @@ done
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2
-step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold,mass \
+step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold \
   --tries 100 --jobs 2 --seed "$seed"
+step 'two hundred killed together' python3 tests/faults/busy_host.py --processes 8000 --busy 0 --kinds mass --holders 200 --jobs 1
 step 'a Cluster that moves slots and hands over' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --seed "$seed"
 step 'a Cluster whose masters die' python3 -B tests/faults/reshards.py --seconds $((seconds / 4)) --befalls move,kill --seed "$seed"
 beside_redisson() {
