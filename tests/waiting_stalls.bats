@@ -15,7 +15,11 @@ stalls() {
 }
 
 @test "waiters ahead are frozen, or were killed together with the holder" {
-  stalls head_frozen three_frozen three_killed_with_the_holder
+  stalls 1_frozen 3_frozen three_killed_with_the_holder
+}
+
+@test "however many are frozen ahead, each costs about a claim" {
+  stalls 8_frozen
 }
 
 @test "the lock, the queue, all side keys or everything is deleted: the order is as it was" {

@@ -23,7 +23,7 @@ namespace {
 constexpr Duration min_poll = 50ms;
 constexpr Duration poll_jitter = 100ms;
 // When a lease ends, each waiter looks this much later than the one before it, so that not all ask at once.
-constexpr Duration rank_delay = 100ms;
+constexpr Duration rank_delay = 10ms;
 // The first waiters track the lock's key (common.lua, WATCHERS) once the queue has not moved for `settling`. After a
 // change of the key they wait for `touch_delay` before they look: by then most hand-offs are confirmed.
 constexpr std::int64_t watchers = 3;

@@ -26,6 +26,8 @@ from servers import Server, until  # noqa: E402
 
 CLAIM = 1.0  # common.lua, CLAIM_MS, in seconds
 WATCHERS = 3  # there, too
+# Of claims, for each of several who are frozen: who lives behind them looks a moment after each has ended.
+ABOUT_ONE = 1.1
 # Where the queue is lost, the server knows nobody but who has asked since. So the order is kept where nobody asks by chance
 # before the first does: heartbeats come 5 s after the last look, and all have looked this lately. (Of many, somebody always
 # asks.) And where all have come back, whom the first calls, when its command ends.
@@ -145,15 +147,15 @@ def released(field, living):
     return 0
 
 
-def frozen(*ahead):
-    """They are frozen, then the holder releases."""
+def frozen(count):
+    """So many at the head are frozen, all at once as those of a host that is suspended; then the holder releases."""
     def event(field, living):
         field.hold()
-        field.queue_up(*ahead, *living)
-        for process in field.processes[:len(ahead)]:
+        field.queue_up(*(f"frozen{i}" for i in range(count)), *living)
+        for process in field.processes[:count]:
             process.send_signal(signal.SIGSTOP)
         field.release()
-        return len(ahead)
+        return count * ABOUT_ONE
     return event
 
 
@@ -203,8 +205,7 @@ EVENTS = {
     "gave_up": gave_up,
     "head_killed": head_killed,
     "foreign_goes": foreign_goes,
-    "head_frozen": frozen("head"),
-    "three_frozen": frozen("one", "two", "three"),
+    **{f"{count}_frozen": frozen(count) for count in range(1, 13)},
     "three_killed_with_the_holder": three_killed_with_the_holder,
     "flushed": flushed,
     "lock_deleted": lock_deleted,
