@@ -117,6 +117,30 @@ grows_strictly() { sort -cnu "$1"; }
   until_true 10 is_free
 }
 
+# thousands_dead TICKET: so many stand before it.
+thousands_dead() {
+  redis eval 'for i = 1, 3000 do
+    redis.call("ZADD", KEYS[1], ARGV[1] - 4000 + i, "dead" .. i)
+    redis.call("HSET", KEYS[2], "dead" .. i, "1 s 1 1 0 7 host ann ")
+  end' 2 "rlock:q:{rlock:$key}" "rlock:i:{rlock:$key}" "$1" >/dev/null
+}
+
+@test "thousands dead ahead: who does not wait has the lock at once, and a release hands it to the one who lives" {
+  thousands_dead 5000
+  expect 0 rlock run -n "$key" true
+  waiting 0
+  local token
+  token=$(rlock acquire --ttl 10m "$key")
+  rlock run "$key" -- touch ran 3>&- &
+  until_true 10 waiting 1
+  thousands_dead "$(redis zrange "rlock:q:{rlock:$key}" 0 0 withscores | tail -1)"
+  rlock release "$key" "$token"
+  # The release has handed it over when it ends.
+  waiting 0
+  wait $!
+  [ -e ran ]
+}
+
 @test "a frozen waiter is passed by the one behind it, and runs when it thaws" {
   local token frozen
   token=$(rlock acquire -t 10m "$key")

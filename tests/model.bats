@@ -28,5 +28,5 @@ setup() { :; }
 }
 
 @test "nobody acquires beside a writer or past a waiter, and all who may hold do" {
-  bash "$BATS_TEST_DIRNAME/model/run.sh" slots one_slot_too_many reader_beside_a_writer leave_keeps_quiet
+  bash "$BATS_TEST_DIRNAME/model/run.sh" modes slots one_slot_too_many reader_beside_a_writer leave_keeps_quiet stops_at_self returner_passed
 }

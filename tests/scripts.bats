@@ -616,6 +616,13 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(renew c)" 0 0
 }
 
+@test "renew by one that waits leaves it in the queue" {
+  acquire a
+  acquire b 30000 0
+  is "$(renew b)" 0 0
+  waiting 1
+}
+
 @test "inspect tells free, held and foreign, and lists the queue in order" {
   is "$(inspect)" free '' -2 '[1-9]*' 0 '' '' x
   acquire a 20000
@@ -974,8 +981,8 @@ look() { acquire "$1" 30000 "$(redis zscore "rlock:q:{rlock:$key}" "$1")" >/dev/
   at 100013900 look far
   at 100028300 look far
   at 100042700 look far
-  release a
-  claimed_by far
+  # Of so many dead, each call looks at some.
+  until_true 0 eval 'release a && claimed_by far'
 }
 
 @test "the clock of the server steps forward by half a minute: nobody is silent for that, if some wait far behind too" {
@@ -1430,6 +1437,126 @@ lapsed() {
   until_true 10 heard c g
 }
 
+@test "who takes a free lock by its own look lets in those behind it that may hold too" {
+  local token mode=3
+  redis set "rlock:$key" theirs
+  for token in b c d e; do queued $token; done
+  redis del "rlock:$key"
+  is "$(acquire b 30000 0)" 1 '[1-9]*'
+  [ "$(holders)" = 'b c d' ]
+  until_true 10 heard c g
+  until_true 10 heard d g
+  setup_names
+  [ "$(redis zrange "$queue" 0 -1)" = e ]
+}
+
+@test "one that comes in between takes its place, and lets in who stands behind" {
+  local mode=s ticket
+  redis set "rlock:$key" theirs
+  queued b
+  queued c
+  mode=x queued w
+  queued d
+  ticket=$(redis zscore "rlock:q:{rlock:$key}" c)
+  redis zrem "rlock:q:{rlock:$key}" c
+  redis del "rlock:$key"
+  is "$(acquire c 30000 "$ticket")" 1 '[1-9]*'
+  [ "$(holders)" = 'b c' ]
+}
+
+@test "who comes back with the earliest ticket is neither refused nor passed in that very call" {
+  local ticket
+  acquire a
+  queued b
+  queued c
+  ticket=$(redis zscore "rlock:q:{rlock:$key}" b)
+  # As if its claim had run out.
+  redis del "rlock:$key"
+  redis zrem "rlock:q:{rlock:$key}" b
+  is "$(acquire b 30000 "$ticket")" 1 '[1-9]*'
+  [ "$(holder)" = b ]
+}
+
+@test "a writer that looks lets in the readers ahead of it" {
+  local mode=s
+  acquire a
+  mode=x queued killed
+  queued b
+  mode=x queued w
+  kill "${background_pids[0]}"
+  until_true 10 eval '! is_heard killed'
+  mode=x look w
+  [ "$(holders)" = 'a b' ]
+  waiting 1
+}
+
+# dead_before TICKET N: so many dead, and their records, stand before it.
+dead_before() {
+  setup_names
+  redis eval 'for i = 1, ARGV[2] do
+    redis.call("ZADD", KEYS[1], ARGV[1] - ARGV[2] + i - 1, "dead" .. i)
+    redis.call("HSET", KEYS[2], "dead" .. i, "1 s 1 1 0 7 host ann ")
+  end' 2 "$queue" "$info" "$1" "$2" >/dev/null
+}
+
+@test "a queue of dead entries: each call removes some hundreds, and says that there are more" {
+  acquire a
+  queued b
+  dead_before "$(redis zscore "rlock:q:{rlock:$key}" b)" 1000
+  [ "$(release a | line 4)" = 1 ]
+  waiting 745
+  [ "$(redis hlen "$info")" -lt 750 ]
+  is_free
+  # A newcomer holds nothing, and removes as many.
+  is "$(acquire n)" 3
+  waiting 489
+  is "$(acquire n 30000 0)" 3
+  is "$(release n)" -1 ''
+  [ "$(holder)" = b ]
+  waiting 0
+}
+
+@test "of many who may hold at once, each call lets in some hundreds, and tells the next" {
+  local mode=s i
+  mode=x acquire a
+  listener w257
+  # shellcheck disable=SC2046 # a word for each
+  background redis-cli -s "$sock" subscribe $(for i in $(seq 300); do channel "w$i"; done) >/dev/null
+  until_true 10 is_heard w300
+  setup_names
+  redis eval 'for i = 1, 300 do
+    redis.call("ZADD", KEYS[1], i, "w" .. i)
+    redis.call("HSET", KEYS[2], "w" .. i, "2 s " .. ARGV[1] .. "000000 " .. i .. " 0 s 7 host ann ")
+  end' 2 "$queue" "$info" "$(redis time | head -1)"
+  [ "$(release a | line 4)" = 1 ]
+  [ "$(redis zcard "$holders")" = 256 ]
+  waiting 44
+  until_true 10 heard w257 'h 0'
+  is "$(release a)" 0 ''
+  waiting 0
+}
+
+@test "dead holders, and records of dead clients, do not hold up the server, however many there are" {
+  local mode=s
+  acquire a
+  setup_names
+  redis eval 'for i = 1, 2000 do redis.call("ZADD", KEYS[1], i, "dead" .. i) redis.call("HSET", KEYS[2], "dead" .. i, 1) end' \
+    2 "$holders" "$info"
+  acquire b
+  [ "$(redis zcard "$holders")" = 1746 ]
+  # What is freed is freed beside the server's work.
+  redis config resetstat
+  redis del "$lock"
+  acquire c
+  [ "$(holders)" = c ]
+  release c
+  mode=x acquire d
+  redis eval 'for i = 1, 2000 do redis.call("HSET", KEYS[1], "dead" .. i, 1) end' 1 "$info"
+  release d
+  [ "$(redis exists "$info")" = 0 ]
+  redis info commandstats | grep -q '^cmdstat_unlink:calls=3,'
+}
+
 @test "a lease that has ended frees its slot, and a key without living holders is free" {
   setup_names
   in_mode 2 acquire a
@@ -1438,10 +1565,11 @@ lapsed() {
   is "$(in_mode 2 acquire d)" 0 0 -1 '[12]*' 1 '2 s * 2 7 host ann ' 0
   lapsed a
   is "$(renew a)" 0 0
-  is "$(release a)" 0 ''
   [ "$(holders)" = 'a b' ]
   # It was nobody's to hand over: who looks next does it.
   is "$(in_mode 2 acquire d)" 0 0 -1 '[0-9]*' 1 '2 s *' 0
+  [ "$(holders)" = 'b c' ]
+  is "$(release a)" 0 ''
   [ "$(holders)" = 'b c' ]
   [ "$(redis hexists "$info" a)" = 0 ]
   lapsed b c
@@ -1535,17 +1663,13 @@ lapsed() {
   is "$(in_mode s reclaim c 2000)" 1 2000 "$(run_id)"
 }
 
-@test "a hand-off by an rlock that knows exclusive locks only is made one to a sharer" {
+@test "one that holds alone goes on alone, in whatever mode it asks again, and its lease is not shortened" {
   setup_names
-  mode=s queued a
-  redis set "$lock" a px 1000000
-  redis zrem "$queue" a
-  redis hset "$info" a "1 s 1 1 4711 "
-  is "$(in_mode s acquire a)" 1 4711
-  [ "$(redis get "$lock")" = rlock:holders:s ]
-  [ "$(holders)" = a ]
-  is "$(redis hget "$info" a)" '2 s * 4711 s 7 host ann '
-  is "$(in_mode s acquire b)" 1 '[1-9]*'
+  acquire a 600000
+  is "$(in_mode s acquire a 1000)" 1 '[1-9]*'
+  [ "$(redis get "$lock")" = a ]
+  [ "$(redis pttl "$lock")" -gt 300000 ]
+  is "$(redis hget "$info" a)" '1 s *'
 }
 
 @test "out of memory: nobody acquires beside others, but a sharer renews and releases, and the next ones hold" {

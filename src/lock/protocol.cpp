@@ -55,6 +55,9 @@ ScriptCall acquisition(const Scripts& scripts, const Request& request, std::opti
           5};
 }
 
+// A script looks at so many waiters and no more: whoever called it calls again for the rest. It did nothing else meanwhile.
+bool is_to_be_repeated(const Reply& reply) { return first_of(reply, "i") == 3; }
+
 std::uint64_t fence_at(const Reply& reply, std::size_t i) { return static_cast<std::uint64_t>(reply.items[i].integer); }
 
 }  // namespace
@@ -77,6 +80,7 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
     return Done{base::Duration(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
+  if (is_to_be_repeated(reply)) return NotHeld{};
   if (first_of(reply, "it") == -2) {
     if (const auto mode = Mode::decode(reply.items[1].text)) return OtherMode{*mode};
   }
@@ -84,8 +88,10 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
 }
 
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run(acquisition(scripts(), request, ticket, wake), wait));
-  return read_answer(reply);
+  while (true) {
+    const auto reply = RLOCK_TRY(runner_.run(acquisition(scripts(), request, ticket, wake), wait));
+    if (!is_to_be_repeated(reply) || wait.is_over()) return read_answer(reply);
+  }
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
@@ -114,7 +120,7 @@ Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t
     const auto reply = RLOCK_TRY(session().next_in_band(wait));
     switch (runner_.after(reply, scripts().acquire, redirections)) {
       case Next::read:
-        return read_answer(reply);
+        return is_to_be_repeated(reply) ? acquire(request, ticket, wake, wait) : read_answer(reply);
       case Next::send_again:
         continue;
       case Next::run:
@@ -220,22 +226,34 @@ Result<bool> Protocol::raise(const Request& request, std::uint64_t fence, Wait w
 }
 
 Result<Released> Protocol::release(const Request& request, Force force, Tombstone tombstone, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run(
-      {scripts().release,
-       request.names,
-       request.token,
-       {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
-        force == Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold), request.last_run},
-       request.grace,
-       3},
-      wait));
-  const bool is_of_several = is_shaped(reply, "ita");
-  const auto outcome = is_of_several ? std::optional(reply.items[0].integer) : first_of(reply, "it");
+  ScriptCall call{
+      scripts().release,
+      request.names,
+      request.token,
+      {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
+       force == Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold), request.last_run},
+      request.grace,
+      3};
+  const auto reply = RLOCK_TRY(runner_.run(call, wait));
+  // What is left to do is for those who wait. Whoever holds by then is not to be released by force.
+  call.arguments[2].clear();
+  for (bool is_more = is_shaped(reply, "itai"); is_more && !wait.is_over();) {
+    const auto rest = runner_.run(call, wait);
+    is_more = rest && is_shaped(*rest, "itai");
+  }
+  return read_released(reply);
+}
+
+Result<Released> Protocol::read_released(const Reply& reply) const {
+  const bool has_list = is_shaped(reply, "ita") || is_shaped(reply, "itai");
+  const auto outcome = has_list ? std::optional(reply.items[0].integer) : first_of(reply, "it");
   if (outcome == 1) {
     Released released{ReleaseOutcome::released};
-    for (const auto& item : is_of_several ? reply.items[2].items : std::span(reply.items).subspan(1)) {
+    const auto add = [&](const Reply& item) {
       if (auto record = Record::decode(item.text)) released.holders.push_back(std::move(*record));
-    }
+    };
+    add(reply.items[1]);
+    if (has_list) std::ranges::for_each(reply.items[2].items, add);
     return released;
   }
   if (outcome == 0) return Released{ReleaseOutcome::not_owner};

@@ -91,6 +91,7 @@ class Protocol {
   base::Result<Answer> read_answer(const redis::Reply& reply) const;
   base::Result<Standing> read_renewed(const redis::Reply& reply) const;
   base::Result<Standing> read_not_ours(const redis::Reply& reply) const;
+  base::Result<Released> read_released(const redis::Reply& reply) const;
 
   ScriptRunner runner_;
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none

@@ -309,6 +309,19 @@ inline hand_off(i)
 #endif
 }
 
+/* The server is shown a ticket. */
+inline shows(i)
+{
+#ifdef CHECK_FIFO
+	if
+	:: due[i] == 0 || ticket[i] < due[i] -> due[i] = ticket[i]
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
 inline do_acquire(i, kind)
 {
 	got = NO; got_ticket = 0;
@@ -332,6 +345,13 @@ inline do_acquire(i, kind)
 #else
 		:: holder == NOBODY && !YOUNG ->
 #endif
+			/* It stands where its ticket says, in the queue or not. */
+			if
+			:: kind == RETURN && (queued[i] == 0 || queued[i] > ticket[i]) ->
+				queued[i] = ticket[i];
+				shows(i)
+			:: else
+			fi;
 			first_waiter(i);
 #ifdef MUTANT_acquire_overtakes
 			first = NOBODY;
@@ -368,7 +388,7 @@ inline do_acquire(i, kind)
 			:: else
 			fi;
 			if
-			:: kind == RETURN && ticket[i] < due[i] -> due[i] = ticket[i]
+			:: kind == RETURN -> shows(i)
 			:: else
 			fi;
 #endif

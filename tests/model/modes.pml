@@ -24,7 +24,8 @@
 /* The server. */
 byte ends[N];           /* ticks until the lease of a holder ends; 0: holds nothing */
 bool queued[N];
-byte ticket[N];         /* smaller: came earlier */
+byte ticket[N];         /* smaller: came earlier; kept while a claim is not confirmed, 0: none */
+byte caller = NOBODY;   /* whose acquire it is */
 
 /* The clients. */
 bool writes[N];
@@ -70,7 +71,7 @@ inline find_head() {
     do
     :: i < N ->
         if
-        :: queued[i] && !alive[i] -> queued[i] = false
+        :: queued[i] && !alive[i] -> queued[i] = false; ticket[i] = 0
         :: queued[i] && alive[i] && (head == NOBODY || ticket[i] < ticket[head]) -> head = i
         :: else
         fi;
@@ -79,28 +80,41 @@ inline find_head() {
     od; i = 0
 }
 
-/* Behind all: tickets are counted from those that wait, to keep the states few. */
-inline enqueue(c) {
-    j = 0; i = 0;
+/* Tickets without gaps: 1, 2, … j - 1. Only their order matters. */
+inline close_gaps() {
+    j = 1;
     do
-    :: i < N -> if :: queued[i] && ticket[i] > j -> j = ticket[i] :: else fi; i++
-    :: else -> break
-    od; i = 0;
-    queued[c] = true; ticket[c] = j + 1; j = 0
+    :: true ->
+        head = NOBODY; i = 0;
+        do
+        :: i < N -> if :: ticket[i] >= j && (head == NOBODY || ticket[i] < ticket[head]) -> head = i :: else fi; i++
+        :: else -> break
+        od; i = 0;
+        if
+        :: head == NOBODY -> break
+        :: else -> ticket[head] = j; j++
+        fi
+    od
+}
+
+/* Behind all, unless it comes back with its ticket. */
+inline enqueue(c) {
+    close_gaps();
+    if :: ticket[c] == 0 -> ticket[c] = j :: else fi;
+    queued[c] = true; j = 0
 }
 
 inline grant(c, ms) {
 #ifdef CHECK_FIFO
     i = 0;
     do
-    :: i < N -> assert(!(queued[i] && alive[i] && i != c && (!queued[c] || ticket[i] < ticket[c]))); i++
+    :: i < N -> assert(!((queued[i] || (i == caller && ends[i] == 0)) && alive[i] && i != c && ticket[i] < ticket[c])); i++
     :: else -> break
     od; i = 0;
 #endif
     ends[c] = ms;
     queued[c] = false;
-    news[c] = false;
-    ticket[c] = 0
+    news[c] = false
 }
 
 /* Hands over to the head, and the next, until one may not enter; self is let in at its turn with a whole lease. */
@@ -113,6 +127,9 @@ inline admit(self) {
         :: head != NOBODY && MAY_ENTER(head) ->
             if
             :: head == self -> grant(head, TTL)
+#ifdef MUTANT_stops_at_self
+                ; break
+#endif
             :: else -> grant(head, CLAIM)
             fi
 #ifdef MUTANT_one_grant_a_release
@@ -136,28 +153,32 @@ inline check_none_left() {
 /* A granted client starts its command; its answer comes at once. */
 inline start(c) {
     running[c] = true;
+    ticket[c] = 0;
     deadline[c] = TTL - MARGIN
 }
 
+/* The caller stands where its ticket says from the beginning, so it is neither passed nor refused in its own call. */
 inline acquire(c) {
-    admit(c);
-    if
-    :: ends[c] == 0 && !queued[c] ->
-        count_holders();
-        find_head();
-        if
+    caller = c;
 #ifdef MUTANT_newcomer_passes
-        :: MAY_ENTER(c) -> grant(c, TTL)
-        :: else -> enqueue(c)
-#else
-        :: head == NOBODY && MAY_ENTER(c) -> grant(c, TTL)
-        :: !(head == NOBODY && MAY_ENTER(c)) -> enqueue(c)
-#endif
-        fi
-    :: else
+    count_holders();
+    if
+    :: !queued[c] && MAY_ENTER(c) -> enqueue(c); grant(c, TTL)
+    :: else -> enqueue(c)
     fi;
+#else
+#ifndef MUTANT_returner_passed
+    enqueue(c);
+#endif
+#endif
+    admit(c);
+#ifdef MUTANT_returner_passed
+    if :: ends[c] == 0 -> enqueue(c); admit(c) :: else fi;
+#endif
+    caller = NOBODY;
+    check_none_left();
     if :: ends[c] > 0 -> ends[c] = TTL; start(c) :: else fi;
-    check_none_left()
+    head = NOBODY
 }
 
 inline leave(c) {
@@ -165,6 +186,7 @@ inline leave(c) {
     running[c] = false;
     deadline[c] = 0;
     news[c] = false;
+    ticket[c] = 0;
 #ifdef MUTANT_leave_keeps_quiet
     if
     :: queued[c] -> queued[c] = false
@@ -215,7 +237,7 @@ active [N] proctype client() {
     do
     /* The message of a grant has come: confirm. */
     :: atomic { alive[me] && !running[me] && ends[me] > 0 -> ends[me] = TTL; start(me); check_overlap() }
-    /* A claim or a lease has ended: back into the queue, with a new place here. */
+    /* A claim has ended: back into the queue, with the ticket that it had. */
     :: atomic { alive[me] && !running[me] && ends[me] == 0 && !queued[me] -> acquire(me); check_overlap() }
     /* A look, if anything may have changed. */
     :: atomic { alive[me] && queued[me] && news[me] -> news[me] = false; acquire(me); check_overlap() }
@@ -225,6 +247,7 @@ active [N] proctype client() {
     :: atomic { alive[me] && queued[me] && faults > 0 -> faults--; leave(me); break }
     /* Killed: the command dies with it; its guard releases, or is dead too. */
     :: atomic { alive[me] && faults > 0 -> faults--; alive[me] = false; running[me] = false;
+                if :: !queued[me] -> ticket[me] = 0 :: else fi;
                 if
                 :: ends[me] > 0 -> leave(me)
                 :: true

@@ -99,6 +99,8 @@ mutant window_open_to_newcomers fifo_beside
 mutant window_endless        served_beside
 mutant reader_beside_a_writer modes
 mutant newcomer_passes       modes
+mutant returner_passed       modes
+mutant stops_at_self         modes
 mutant one_grant_a_release   modes
 mutant leave_keeps_quiet     modes
 mutant one_slot_too_many     slots

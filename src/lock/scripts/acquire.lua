@@ -23,6 +23,8 @@
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
 --                                                         run. Nothing was changed: a client that may
 --                                                         hold or queue has to release
+--         {3}                                             so many dead stood in the queue that another call has to look at
+--                                                         the rest: ask again at once. Nothing else was done
 --         {-1}                                            the token has a tombstone; it never holds again
 --         {-2, mode}                                      rlocks use the lock in a mode that this one cannot wait for
 --
@@ -54,12 +56,6 @@ end
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
 
--- Handed over by an rlock that knows exclusive locks only.
-if holder == token and mode ~= 'x' and not split then
-  add_holder(token, ttl, mode)
-  several = mode
-end
-
 if is_holder(token, holder, several) then
   if several then prolong(token, ttl) end
   if is_lost(info) or is_lost(fences) then
@@ -69,9 +65,9 @@ if is_holder(token, holder, several) then
   local _, _, _, fence, _, known_mode = record_of(token)
   extend(ttl)
   if not is_lost(queue) then redis.call('ZREM', queue, token) end
-  if not fence or fence == 0 or known_mode ~= mode then
+  if not fence or fence == 0 or known_mode ~= (several or 'x') then
     fence = (fence or 0) > 0 and fence or next_fence()
-    redis.call('HSET', info, token, pack(wake, now(), fence, who, mode))
+    redis.call('HSET', info, token, pack(wake, now(), fence, who, several or 'x'))
   end
   keep(info, ttl + QUEUE_MS)
   return {1, fence, run_id()}
@@ -86,27 +82,30 @@ if split and (not holder or several or ticket ~= '' and not (has_queue and is_he
 local asked = tonumber(ticket) or 0
 if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 
+-- Where it stands, in the queue or not: behind all, or at the earlier of the ticket it asks for and the one it has, for a late
+-- acquire may have queued it again.
+local has = has_queue and ticket ~= '' and tonumber(redis.call('ZSCORE', queue, token) or nil)
+local place = has and (asked == 0 or has <= asked) and has or asked > 0 and asked or math.huge
+
 local kept, left = 0, 0
-local is_open = not holder or several and may_enter(mode, several, count)
+-- A waiter looks for all who wait: those ahead of it may hold beside the holders where it may not.
+local is_open = not holder or several and can_mix(mode, several) and may_enter(several, several, count)
 if is_open then
   local refusal
   kept, refusal = kept_for(grace)
   if refusal then return refusal end
 end
 if is_open and kept == 0 then
-  local first, dead, its_mode
-  if has_queue then first, dead, its_mode = first_waiter(token) end
-  if first and not several and not moving then left = select(4, libraries()) end
-  if left == 0 and first and first ~= token then
-    first, dead, its_mode, several, count = admit(token, first, dead, its_mode, several, count)
+  local walk = has_queue and walk_of(token, place) or walk_alone(token)
+  if has_queue then find_first(walk) end
+  local is_waited_for = walk.first ~= token or walk.waits or has_queue and asked > 0
+  if is_waited_for and not several and not moving then left = select(4, libraries()) end
+  if left == 0 then
+    local fence, entered = admit(walk, several, count, {ttl = ttl, wake = wake, who = who, mode = mode})
+    if fence then return {1, fence, run_id()} end
+    if walk.is_cut then return {3} end
+    if entered > 0 then holder, several, count = who_holds() end
   end
-  if left == 0 and (not first or first == token) and may_enter(mode, several, count) then
-    local fence = grant(token, ttl, wake, who, mode, dead, several)
-    if dead then tell_watchers(#dead + 1) end
-    return {1, fence, run_id()}
-  end
-  if several then holder = several == 'x' and first or true end
-  if several == 'x' then several = nil end
 end
 
 local record, pttl
@@ -124,25 +123,22 @@ if ticket == '' then
   local said = redis.pcall('DEL', tombstone)
   if type(said) == 'table' and string.find(said.err, 'READONLY', 1, true) then return said end
 else
-  -- The earlier of the ticket it asks for and the one it has: a late acquire may have queued it again. A new ticket is
-  -- larger than all others, even if the clock has stepped back since.
-  local scored = redis.call('ZSCORE', queue, token)
-  local has = scored and tonumber(scored)
-  if not has and asked == 0 then
+  if place == math.huge then
+    -- Larger than all others, even if the clock has stepped back since.
     local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-    has = math.max(now(), (tonumber(last) or 0) + 1)
+    place = math.max(now(), (tonumber(last) or 0) + 1)
   end
-  ticket = has and (asked == 0 or has <= asked) and has or asked
+  ticket = place
   local known, seen = record_of(token)
   local function far() return wake ~= 'p' and math.min(rank * FAR_US, MAX_FAR_US) or 0 end
-  rank = scored and redis.call('ZRANK', queue, token) or -1
+  rank = has and redis.call('ZRANK', queue, token) or -1
   -- A record that was written a moment ago is not written again, to keep a look cheap.
-  if has ~= ticket or not scored or known ~= wake or math.abs(now() + far() - seen) >= FRESH_US then
+  if has ~= ticket or known ~= wake or math.abs(now() + far() - seen) >= FRESH_US then
     local from, are_far = silence_counts_from()
     are_far = are_far and far() >= GAP_US / 2
     if several then redis.call('ZREM', holders, token) end  -- what is left of a claim that lapsed
     redis.call('ZADD', queue, integer(ticket), token)
-    if has ~= ticket or not scored then rank = redis.call('ZRANK', queue, token) end
+    if has ~= ticket then rank = redis.call('ZRANK', queue, token) end
     redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far()), '@',
                integer(now() + (are_far and far() + GAP_US or 0)) .. ' ' .. integer(from))
     keep(queue, QUEUE_MS + far() / 1000)
@@ -151,7 +147,7 @@ else
 end
 
 if left > 0 then return {0, ticket, rank, left, 0, '', 0} end
-if kept > 0 then return {0, ticket, rank, kept, 1, '', kept} end
+if kept > 0 and (not several or may_enter(mode, several, count)) then return {0, ticket, rank, kept, 1, '', kept} end
 if not record and not several and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
   local since, after, time = libraries()

@@ -5,8 +5,7 @@
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
 -- KEYS[3] info   HASH: token -> record "1 WAKE SEEN SINCE FENCE WHO", or "2 WAKE SEEN SINCE FENCE MODE WHO"
 --                  1, 2   version. Another release of rlock may write another one. Its records are not read, and its
---                         waiters keep their places as long as they are subscribed; an rlock that knows version 1 only
---                         hands them the lock for themselves alone
+--                         waiters keep their places as long as they are subscribed
 --                  WAKE   s: subscribed to its channel, c: the same, a sharded channel of a Cluster, p: polls (channels
 --                         are denied to it), h: a holder whose command has ended (--hold)
 --                  SEEN   last heartbeat of a waiter, server microseconds; of one far behind, a time to come, until which
@@ -83,17 +82,11 @@ local function now()
   return asked_time
 end
 
--- What a script returns that cannot do its work before the move is over.
-local UNSTABLE = {err = 'TRYAGAIN the keys of the lock are being moved'}
-
 -- Whether a key exists on this node.
 local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
 
 -- The same of a key that is only needed if it is there.
 local function is_lost(key) return split and not is_here(key) end
-
--- What a script returns to a token that does not hold the lock.
-local function not_held(holder) return {holder and 0 or -1, is_here(tombstone) and 1 or 0} end
 
 local function integer(number) return string.format('%.0f', number) end
 

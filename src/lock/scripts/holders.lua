@@ -6,6 +6,16 @@
 -- ends. To libraries and to an rlock that does not know it, that is a foreign holder. A holder whose end has come holds no
 -- more. A marker without holders is a free lock. Where the marker is gone, nobody holds, whatever stands in `holders`.
 
+-- A call must not hold up the server, whatever there is of a lock.
+local MAX_WALK = 256           -- waiters or holders that one call looks at, and acts on
+local MAX_LISTED = 1000        -- tokens that one call lists
+
+-- What a script returns that cannot do its work before the move is over.
+local UNSTABLE = {err = 'TRYAGAIN the keys of the lock are being moved'}
+
+-- What a script returns to a token that does not hold the lock.
+local function not_held(holder) return {holder and 0 or -1, is_here(tombstone) and 1 or 0} end
+
 -- The mode in which several hold a lock of this value; nil: one holds it, or nobody.
 local function mode_of_marker(value)
   return type(value) == 'string' and string.match(value, '^rlock:holders:(%w+)$') or nil
@@ -13,8 +23,18 @@ end
 
 local function now_ms() return math.floor(now() / 1000) end
 
--- The tokens of those who hold, as the lock is in a mode for several.
-local function living() return redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf') end
+-- The tokens of those who hold, as the lock is in a mode for several; of more than can be listed the first.
+local function living()
+  return redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'LIMIT', 0, MAX_LISTED)
+end
+
+-- Deletes a key of so many entries. What takes long to be freed is freed beside the server's work, where that is allowed.
+local function drop(key, entries)
+  if entries == 0 then return end
+  if entries > MAX_LISTED and type(redis.pcall('UNLINK', key)) == 'number' then return end
+  redis.call('DEL', key)
+end
+local function drop_holders() drop(holders, redis.call('ZCARD', holders)) end
 
 -- The holder as holder_of_lock() has it. Where several hold: the marker, their mode, and how many they are; without their
 -- number where that cannot be said before the move is over.
@@ -73,13 +93,13 @@ end
 -- full server refuses; beside others it is the caller's.
 local function add_holder(token, ms, mode, several)
   if several then
-    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', integer(now_ms()))) do
+    for _, gone in ipairs(redis.call('ZRANGEBYSCORE', holders, '-inf', integer(now_ms()), 'LIMIT', 0, MAX_WALK)) do
       redis.call('ZREM', holders, gone)
       redis.call('HDEL', info, gone)
     end
   else
     write_lock('rlock:holders:' .. mode, ms)
-    redis.call('DEL', holders)
+    drop_holders()
   end
   prolong(token, ms)
 end
@@ -103,7 +123,7 @@ local function remove_holder(token, several)
   local last = redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES')[2]
   if not last or tonumber(last) <= now_ms() then
     delete_lock()
-    redis.call('DEL', holders)
+    drop_holders()
     return
   end
   end_with(last)

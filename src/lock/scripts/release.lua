@@ -15,6 +15,8 @@
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
 --         {-1, ''}      nobody holds it
 --         {-2, ''}      with force: what is there cannot be a lock; nothing was touched
+--         {…, record, list, 1}  one of these, and so many stood dead in the queue, or were let in, that another call has
+--                       to look at the rest: to be sent again at once
 --
 -- The deletes come first: a script that has written something may go on when the server is out
 -- of memory, so a release works then too.
@@ -52,7 +54,7 @@ elseif mine and several and not force then
   several, count = remove_holder(token, several)
 elseif mine then
   delete_lock()
-  if several then redis.call('DEL', holders) end
+  if several then drop_holders() end
   several = nil
 end
 if mine and exit then write_last_run(ARGV[7], exit, once) end
@@ -78,11 +80,11 @@ end
 if tombstone_ms ~= '0' then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
 
 -- A waiter that leaves the queue may have kept those behind it from holding beside the holders.
-local succeeded = mine and exit == '0'
-local first, dead, mode
-if mine or not holder or several and rank then first, dead, mode = first_waiter(false, succeeded) end
+local walk = walk_of(nil, nil, mine and exit == '0')
+local is_walked = mine or not holder or several and may_enter(several, several, count)
+if is_walked then find_first(walk) end
 if stays then
-  remove_dead(dead)
+  remove_dead(walk)
   forget_owners()
   tell_watchers(WATCHERS)  -- until when it is held now
   return {1, ''}
@@ -90,15 +92,15 @@ end
 -- Beside others, a holder that a restarted server has forgotten may come back after this release, and has to know of it
 -- (reclaim).
 local is_awaited = was_held_by_several and type(redis.pcall('HGET', info, '@reclaimed')) == 'string'
-if dead and not first and not several and not is_awaited then
-  remove_dead(dead)
-  redis.call('DEL', info)  -- what is left there belongs to dead clients
+if is_walked and not walk.first and not walk.is_cut and not several and not is_awaited then
+  remove_dead(walk)
+  drop_records()
 else
   forget_owners()
 end
 -- A lock that was free before may be kept for another, or left to libraries. Where INFO is denied, nobody is given it here.
-local is_to_hand = first and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
-if is_to_hand and not moving and not several then
+local is_to_hand = (walk.first or walk.is_cut) and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
+if is_to_hand and walk.first and not moving and not several then
   local since, after, time, left = libraries()
   local they_wait = is_ours_to_hand and do_libraries_wait()
   if not is_ours_to_hand then
@@ -110,7 +112,7 @@ if is_to_hand and not moving and not several then
   elseif since and they_wait ~= false and time >= since + (they_wait and SEEN_MS or after) then
     -- The first waiter watches the lock meanwhile, for libraries that come and go; it gets the lock if it cannot be told.
     -- The next ones look after the window, since the first may have died.
-    for i, waiter in ipairs(redis.call('ZRANGE', queue, #dead, #dead + WATCHERS - 1)) do
+    for i, waiter in ipairs(redis.call('ZRANGE', queue, #walk.dead, #walk.dead + WATCHERS - 1)) do
       local wake = record_of(waiter)
       local said = publish(channel_of(waiter), wake, 'h ' .. (i == 1 and 0 or WINDOW_MS + (i - 1) * WATCH_STEP_MS))
       if i == 1 then is_to_hand = type(said) == 'table' and wake ~= 'p' end
@@ -119,7 +121,8 @@ if is_to_hand and not moving and not several then
   end
 end
 if is_to_hand then
-  admit(false, first, dead, mode, several, count, succeeded)
+  admit(walk, several, count)
+  if walk.is_cut then reply = {reply[1], reply[2], reply[3] or {}, 1} end
 elseif mine and not several then
   tell_libraries()
 end

@@ -24,10 +24,12 @@ end
 
 local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
 
+local MAX_LEFT = 100           -- records that are deleted with the lock; of more the long way knows how long they take
+
 if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() == ARGV[1] then
   local heads = redis.pcall('ZRANGE', queue, 0, WATCHERS)
   local first = heads[1]
-  local is_last = not first and not heads.err
+  local is_last = not first and not heads.err and (tonumber(redis.pcall('HLEN', info)) or 0) <= MAX_LEFT
   local record = first and redis.pcall('HGET', info, first)
   local wake, seen, with_once, who =
     string.match(type(record) == 'string' and record or '', '^' .. VERSION .. ' ([cs]) (%d+) %d+ (%d+) (.*)$')

@@ -13,8 +13,8 @@ local token, ttl = ARGV[1], tonumber(ARGV[2])
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
 if not is_holder(token, holder, several) then
-  -- Changes nothing, and fails on a replica, which may only lag behind.
-  local reply = redis.pcall('ZREM', queue, token)
+  -- Changes nothing, since no waiter has this name, and fails on a replica, which may only lag behind.
+  local reply = redis.pcall('ZREM', queue, '@')
   if type(reply) == 'table' and string.find(reply.err, 'READONLY', 1, true) then return reply end
   return not_held(holder)
 end
