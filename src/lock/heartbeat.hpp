@@ -8,11 +8,11 @@
 namespace rlock::lock {
 
 /// The time between two heartbeats of a waiter, to which heartbeat_jitter() is added. A heartbeat shows that the waiter
-/// lives, and finds what a lost message would have told it. The first waiters watch the lock's key (common.lua, WATCHERS).
-/// Those close behind them ask often: if all ahead are frozen, nobody else finds that a claim has lapsed. A waiter that is
-/// far behind asks seldom, because its turn cannot come soon, and because heartbeats are most of what a long queue costs the
-/// server. The scripts count it as heard for longer in return (common.lua, FAR_US). rank: how many stand ahead; negative: not
-/// known.
+/// lives, and finds what a lost message would have told it. The first waiters watch the lock's key (common.lua,
+/// WATCHERS). Those close behind them ask often: if all ahead are frozen, nobody else finds that a claim has lapsed. A
+/// waiter that is far behind asks seldom, because its turn cannot come soon, and because heartbeats are most of what a
+/// long queue costs the server. The scripts count it as heard for longer in return (common.lua, FAR_US). rank: how many
+/// stand ahead; negative: not known.
 constexpr base::Duration heartbeat_pause(std::int64_t rank) {
   constexpr std::int64_t watchers = 3;
   constexpr base::Duration usual{5'000};

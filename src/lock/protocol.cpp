@@ -55,7 +55,8 @@ ScriptCall acquisition(const Scripts& scripts, const Request& request, std::opti
           5};
 }
 
-// A script looks at so many waiters and no more: whoever called it calls again for the rest. It did nothing else meanwhile.
+// A script looks at so many waiters and no more: whoever called it calls again for the rest. It did nothing else
+// meanwhile.
 bool is_to_be_repeated(const Reply& reply) { return first_of(reply, "i") == 3; }
 
 std::uint64_t fence_at(const Reply& reply, std::size_t i) { return static_cast<std::uint64_t>(reply.items[i].integer); }
