@@ -9,7 +9,7 @@
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
 # with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
-# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, services with Redisson where there is a
+# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, masters cut off with their clients, services with Redisson where there is a
 # JDK, the package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -77,6 +77,10 @@ done
 step 'failovers' python3 tests/faults/failovers.py --failovers 100 --allow-overlaps --seed "$seed"
 step 'failovers under --grace' python3 tests/faults/failovers.py --failovers 100 --pause 6 --seed "$seed" -- --grace 3s
 step 'failovers under --replicas' python3 tests/faults/failovers.py --failovers 100 --seed "$seed" -- --replicas 2
+for how in '--max-lag 2 -- --grace 2s' '--max-lag 0 -- --replicas 1'; do
+  # shellcheck disable=SC2086 # words
+  step "a master cut off together with its clients, $how" python3 -B tests/faults/split_brain.py --splits 20 --seed "$seed" $how
+done
 step 'many processes, every core busy' python3 tests/faults/busy_host.py --processes 10000 --kinds freeze,cut,kill,start,hold \
   --tries 100 --jobs 2 --seed "$seed"
 step 'two hundred killed together' python3 tests/faults/busy_host.py --processes 8000 --busy 0 --kinds mass --holders 200 --jobs 1

@@ -8,6 +8,7 @@ setup_file() {
   field 'for node in field.servers: node.redis("CONFIG", "SET", "cluster-require-full-coverage", "no")'
   field 'print(field.servers[0].address)' >"$BATS_FILE_TMPDIR/gone"
   local i
+  # shellcheck disable=SC2154 # start_field sets it
   for i in 1 2 3 4 5 6 7 8 9; do RLOCK_SERVER=$url rlock acquire -t 1h "lock-$i" >/dev/null; done
   field 'for i in range(1, 10): print(f"lock-{i}", field.servers_of(f"rlock:lock-{i}")[0] is field.servers[0])' \
     >"$BATS_FILE_TMPDIR/where"
@@ -25,11 +26,11 @@ teardown() {
 # partly WORD...: runs rlock status --connect-timeout 1s WORD..., which ends with 69 and names the node once.
 partly() {
   run --separate-stderr -69 rlock status --connect-timeout 1s "$@"
-  # shellcheck disable=SC2154 # bats sets it
-  [ "${#stderr_lines[@]}" = 1 ] && [[ $stderr == "rlock: "*"the locks at $gone are not shown: "* ]] || {
+  # shellcheck disable=SC2154 # bats sets them
+  if ((${#stderr_lines[@]} != 1)) || [[ $stderr != "rlock: "*"the locks at $gone are not shown: "* ]]; then
     printf '%s\n%s\n' "$output" "$stderr" >&2
     return 1
-  }
+  fi
 }
 shows_the_others() {
   partly
