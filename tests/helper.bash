@@ -138,8 +138,9 @@ until_true() {
     slept=${EPOCHREALTIME/[.,]/}
     sleep 0.01
     now=${EPOCHREALTIME/[.,]/}
-    # 12 ms: it has to be started, too.
-    patience=$((patience - (now - woke) * 12000 / (now - slept > 12000 ? now - slept : 12000)))
+    # It takes 12 ms, since it has to be started, too; no machine is taken for more than ten times slower.
+    slept=$((now - slept))
+    patience=$((patience - (now - woke) * 12000 / (slept < 12000 ? 12000 : slept > 120000 ? 120000 : slept)))
     woke=$now
   done
 }

@@ -486,6 +486,7 @@ waiting_somewhere() {
 }
 
 @test "readers share, each with a majority; a writer waits for them, and the next readers for the writer" {
+  export RLOCK_TTL=8s
   background rlock run -s "$key" -- sh -c 'touch up.1; until [ -e go ]; do sleep 0.01; done'
   background rlock run -s "$key" -- sh -c 'touch up.2; until [ -e go ]; do sleep 0.01; done'
   until_true 10 test -e up.1
@@ -499,7 +500,7 @@ waiting_somewhere() {
   background rlock run -s "$key" -- sh -c 'echo reader >>order'
   until_true 10 waiting_somewhere 2
   # Beyond the lease that they began with.
-  sleep 3.5
+  sleep 9
   [ ! -e order ]
   touch go
   finish

@@ -230,7 +230,7 @@ holder() { redis get "rlock:$key"; }
   until_true 10 grep -q OK commands
   local token
   token=$(rlock acquire "$key")
-  expect 75 rlock acquire -w 100ms "$key"
+  expect 75 rlock acquire -w 2s "$key"
   rlock release "$key" "$token"
   redis echo the-end
   until_true 10 grep -q the-end commands

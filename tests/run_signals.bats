@@ -339,14 +339,14 @@ are_in_state() {
 @test "a command that Ctrl-Z keeps beyond the lease is dead by its end, and fg tells of it" {
   write_listener
   open_terminal
-  keys "rlock run -t 2s $key -- ./listener\n"
+  keys "rlock run -t 8s $key -- ./listener\n"
   until_true 10 [ -e listening ]
   rlock_of_shell
   until_true 10 guard_of "$rlock"
   keys '\032'
   until_true 10 are_in_state T "$rlock" "$(cat listening)"
-  until_true 5 is_gone "$(cat listening)"
-  until_true 5 is_free
+  until_true 10 is_gone "$(cat listening)"
+  until_true 10 is_free
   keys 'fg; echo $? >status\n'
   until_true 10 [ -s status ]
   [ "$(cat status)" = 79 ]
