@@ -30,7 +30,7 @@ func keep() {
 func main() {
 	library, key, tries := os.Args[1], os.Args[3], 1
 	if os.Args[2] == "hold" {
-		tries = 200
+		tries = 3000
 	}
 	ctx := context.Background()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: os.Getenv("sock")})

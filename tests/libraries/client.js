@@ -6,7 +6,7 @@ const client = new Redis({ path: process.env.sock });
 async function acquired() {
   if (library === 'redlock') {
     const Redlock = require('redlock');
-    const tries = new Redlock([client], { retryCount: verb === 'hold' ? 200 : 0, retryDelay: 50 });
+    const tries = new Redlock([client], { retryCount: verb === 'hold' ? 3000 : 0, retryDelay: 50 });
     const lock = await tries.lock(name, 30000).catch((error) => {
       if (error.name === 'LockError') return null;
       throw error;
@@ -14,7 +14,7 @@ async function acquired() {
     return lock && (() => lock.unlock());
   }
   const { Mutex } = require('redis-semaphore');
-  const tries = verb === 'hold' ? 200 : 1;
+  const tries = verb === 'hold' ? 3000 : 1;
   const mutex = new Mutex(client, name, { lockTimeout: 30000, acquireAttemptsLimit: tries, retryInterval: 50 });
   return (await mutex.tryAcquire()) && (() => mutex.release());
 }
