@@ -1052,6 +1052,26 @@ look() { acquire "$1" 30000 "$(redis zscore "rlock:q:{rlock:$key}" "$1")" >/dev/
   [ "$(grep -cx r all)" = 1 ]
 }
 
+@test "a free lock whose queue was lost is left free for a moment, for the waiters to come back in their order" {
+  local earlier later
+  acquire a
+  queued b
+  queued c
+  earlier=$(redis zscore "rlock:q:{rlock:$key}" b)
+  later=$(redis zscore "rlock:q:{rlock:$key}" c)
+  redis del "$lock" "$queue" "$info"
+  at 100000000 acquire c 30000 "$later" >was
+  is "$(cat was)" 0 "$later" 0 100 0 '' 0
+  [ "$(redis pttl "$beside")" -le 100 ]
+  # However slow the test is.
+  redis set "$beside" '100000100 60000'
+  # Nor do others have it in that time.
+  is "$(at 100000050 acquire d)" 0 0 -1 50 0 '' 0
+  is "$(at 100000090 acquire b 30000 "$earlier")" 0 "$earlier" 0 10 0 '' 0
+  is "$(at 100000101 acquire c 30000 "$later")" 0 "$later" 0 '*' 1 '1 s *' 0
+  [ "$(holder)" = b ]
+}
+
 @test "a look so soon after the last writes nothing" {
   acquire a
   acquire b 30000 0

@@ -19,6 +19,9 @@ namespace {
 constexpr Duration min_patience = 10s;
 // From this rank on, a waiter's turn is not near.
 constexpr std::int64_t far_back_rank = 16;
+// Below this one it may be near: the rank is that of the last answer, and all ahead may have had short jobs since.
+constexpr std::int64_t very_far_back_rank = 256;
+constexpr Duration max_far_back_pause = 800ms;
 constexpr int max_too_late = 3;
 
 }  // namespace
@@ -106,9 +109,10 @@ Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked,
 // After an outage all clients come back, and the server may have too few connections for all. The holder, which has to
 // renew or release, and the first waiters must come first, so the others pause for longer.
 Result<void> Acquisition::pause(Instant end) {
-  const bool is_far_back = met_ && met_->rank >= far_back_rank;
-  const auto again = BootClock::now() + backoff_.next() * (is_far_back ? 4 : 1);
-  if (poller_.wait({}, std::min(again, end)) == Readiness::interrupted) return base::interrupted();
+  const auto rank = met_ ? met_->rank : 0;
+  auto pause = backoff_.next() * (rank >= far_back_rank ? 4 : 1);
+  if (rank < very_far_back_rank) pause = std::min(pause, max_far_back_pause);
+  if (poller_.wait({}, std::min(BootClock::now() + pause, end)) == Readiness::interrupted) return base::interrupted();
   return {};
 }
 

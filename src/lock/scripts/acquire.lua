@@ -100,6 +100,7 @@ if is_open and kept == 0 then
   if has_queue then find_first(walk) end
   local is_waited_for = walk.first ~= token or walk.waits or has_queue and asked > 0
   if is_waited_for and not several and not moving then left = select(4, libraries()) end
+  if asked > 0 and not has_queue and not several and not moving then left = gather() end
   if left == 0 then
     local fence, entered = admit(walk, several, count, {ttl = ttl, wake = wake, who = who, mode = mode})
     if fence then return {1, fence, run_id()} end

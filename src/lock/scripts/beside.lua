@@ -8,6 +8,8 @@
 --                          library's turn starts that anew. In the future: the window is open until then
 --                   AFTER  the window opens after so many milliseconds
 --
+-- Where the queue was lost, the lock is left free for the waiters in the same way (gather).
+--
 -- While a Cluster moves the slot there is no window. Nor is there one where several servers vote (release, ARGV[5]): they
 -- would be free at different times, which is of no use to a library that wants most of them.
 --
@@ -18,6 +20,9 @@
 local UNSEEN_MS = 60000        -- AFTER, else: a library that waited before any rlock met it has to get a turn some time
 local BESIDE_MS = 3600000      -- for how long a sight is remembered
 
+local GATHER_MS = 100          -- so long a free lock whose queue was lost is left to nobody, for the waiters to come back
+                               -- no more than any WINDOW_MS
+
 -- SINCE, AFTER, the time in milliseconds, and for how many more the free lock is left to libraries; no SINCE where they are
 -- not known. A clock that has stepped back opens no window.
 local function libraries()
@@ -26,4 +31,13 @@ local function libraries()
   local time = math.floor(now() / 1000)
   local left = since and since - time or 0
   return tonumber(since), tonumber(after), time, left > 0 and left <= WINDOW_MS and left or 0
+end
+
+-- The queue of a free lock was lost, and the first has come back to it: nobody has the lock until the others are back too, as
+-- in the time of libraries. Returns for how many milliseconds.
+local function gather()
+  local since, after, time = libraries()
+  redis.call('SET', beside, integer(time + GATHER_MS) .. ' ' .. (after or UNSEEN_MS), 'PX',
+             since and math.max(redis.call('PTTL', beside), GATHER_MS) or GATHER_MS)
+  return GATHER_MS
 end
