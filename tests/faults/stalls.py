@@ -170,13 +170,17 @@ def three_killed_with_the_holder(field, living):
 
 
 def connections_killed(field, living):
-    """Those of all waiters, again and again, so that they pause for longer each time; then the holder releases."""
+    """Those of all waiters, again and again, so that they pause for longer each time. Then all ahead of the living die, who
+    believe themselves far back, and the holder releases."""
+    far_back = 16
     field.hold()
-    field.queue_up(*living)
-    for _ in range(6):
-        field.server.redis("CLIENT", "KILL", "TYPE", "pubsub")
+    field.queue_up(*(f"gone{i}" for i in range(far_back)), *living)
+    for _ in range(7):
         time.sleep(0.3)
-    field.server.redis("CLIENT", "KILL", "TYPE", "pubsub")
+        field.server.redis("CLIENT", "KILL", "TYPE", "pubsub")
+    for process in field.processes[:far_back]:
+        process.kill()
+        process.wait()
     field.release()
     return 0
 

@@ -28,6 +28,16 @@ class BrokenOff final : public base::Poller {
   base::Readiness wait(std::span<pollfd>, Instant) override { return base::Readiness::interrupted; }
 };
 
+/// For which no time passes: it notes the longest pause between tries.
+class Hasty final : public base::Poller {
+ public:
+  base::Readiness wait(std::span<pollfd> fds, Instant until) override {
+    if (fds.empty()) longest = std::max<Instant::duration>(longest, until - BootClock::now());
+    return base::Readiness::timed_out;
+  }
+  Instant::duration longest{};
+};
+
 class AcquisitionTest : public testing::Test {
  protected:
   base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait) {
@@ -122,6 +132,27 @@ TEST_F(AcquisitionTest, TheTimeToWaitEndsInBusyAndOutOfTheQueue) {
   EXPECT_FALSE(*lease);
   EXPECT_EQ(backend.acquires, (std::vector{Queue::no, Queue::yes}));
   EXPECT_EQ(backend.releases, 1);
+}
+
+// The longest pause of a waiter that was last told this rank, while nobody answers.
+Instant::duration longest_pause(std::int64_t rank) {
+  FakeBackend backend;
+  Hasty hasty;
+  const auto busy = [rank]() -> base::Result<Acquired> { return Busy{.rank = rank}; };
+  backend.acquired = {busy, busy};
+  backend.acquired.insert(backend.acquired.end(), 30, unanswered);
+  backend.acquired.emplace_back(grant);
+  const auto lease = Acquisition(backend, request, terms, hasty).acquire(std::nullopt);
+  EXPECT_TRUE(lease && *lease);
+  return hasty.longest;
+}
+
+// Its rank is an old one: all ahead may have had their turn since, and the lock may be free.
+TEST_F(AcquisitionTest, AfterAnOutageThoseFarBackComeLaterButNotByASecond) {
+  EXPECT_LE(longest_pause(0), 500ms);
+  EXPECT_GT(longest_pause(20), 500ms);
+  EXPECT_LE(longest_pause(255), 800ms);
+  EXPECT_GT(longest_pause(256), 1s);
 }
 
 TEST_F(AcquisitionTest, ASignalLeavesTheQueue) {
