@@ -9,7 +9,7 @@
 --   now      server microseconds
 --   waiting  how many wait; the list holds the first ones, in the order of the queue
 --   last     the last run, '' when it is not known
---   mode     's' or the number of slots, in which several hold it: the list behind it has them;
+--   mode     's' or the number of slots, in which several hold it: the list behind it has them, a thousand at most;
 --            else 'x', and the list is empty
 
 local max_waiters = tonumber(ARGV[1])
@@ -29,7 +29,8 @@ for i = 1, #waiters, 2 do
   waiters[i], waiters[i + 1] = waiters[i + 1], read('', 'HGET', info, waiters[i]) or ''
 end
 local sharers = {}
-for _, token in ipairs(several and read({}, 'ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf') or {}) do
+local sharing = several and read({}, 'ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'LIMIT', 0, MAX_LISTED) or {}
+for _, token in ipairs(sharing) do
   sharers[#sharers + 1] = read('', 'HGET', info, token) or ''
   sharers[#sharers + 1] = end_of(token) - now_ms()
 end
