@@ -212,16 +212,17 @@ hand_overs() {
 
 @test "a server that has forgotten the scripts costs one more command each, once" {
   not_under_acl 'AUTH is one more'
-  seen_once two_more_commands
-}
-two_more_commands() {
   redis script flush
   watch_wire
   rlock run "$key" -- true
   rlock run "$key" -- true
   seen_on_wire >commands
   cat commands
-  [ "$(wc -l <commands)" = 6 ] && [ "$(grep -c '^"EVAL" ' commands)" = 2 ]
+  # Acquire and release, and renew where a busy machine has made a job long.
+  local scripts
+  scripts=$(grep '^"EVALSHA" ' commands | cut -d'"' -f4 | sort -u | wc -l)
+  [ "$scripts" -ge 2 ]
+  [ "$(grep -c '^"EVAL" ' commands)" = "$scripts" ]
 }
 
 @test "a waiter is told; it does not ask again and again" {
@@ -239,7 +240,7 @@ told_and_quiet() {
   wait "$waiter"
   seen_on_wire >commands
   cat commands
-  # Two questions, HELLO and SUBSCRIBE; once it has settled, TRACKING and one question more; then, told by the release,
-  # the confirming acquire and the release. The test's own looks at the queue are counted out.
-  [ "$(grep -cv '"zcard"' commands)" = 9 ]
+  # Two questions, HELLO and SUBSCRIBE; once it has settled, TRACKING and one question more; then it is told by the release.
+  # The test's own looks at the queue are counted out.
+  [ "$(sed "/$(cat token)/q" commands | grep -cv '"zcard"')" = 7 ]
 }

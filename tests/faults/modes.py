@@ -19,7 +19,7 @@ import contenders as crowd  # noqa: E402
 
 KEY = "shelf"
 # ms that a command holds its slot at least: longer than a busy machine takes to start one, so that the slots fill.
-MIN_HOLD = 300
+MIN_HOLD = 700
 
 
 class Contender(crowd.Contender):
