@@ -14,7 +14,7 @@ proxy() {
   until_true 10 grep -qs ready ready
   export RLOCK_SERVER=unix://$PWD/proxy
 }
-proxy_stats() { echo stats | socat -t 5 - "UNIX:$PWD/control" | jq ".$1"; }
+proxy_stats() { echo stats | socat -t 60 - "UNIX:$PWD/control" | jq ".$1"; }
 
 # lock_serves: a lock excludes, its waiter gets it when it is released, and its holder keeps it.
 lock_serves() {
@@ -103,7 +103,7 @@ lock_serves() {
   until_true 10 waiting 1
   subscribed() { [ -n "$(redis pubsub channels "rlock:w:*")" ]; }
   until_true 10 subscribed
-  echo cut-now | socat -t 5 - "UNIX:$PWD/control"
+  echo cut-now | socat -t 60 - "UNIX:$PWD/control"
   until_true 10 eval '[ "$(proxy_stats connections)" = 2 ]'
   until_true 10 subscribed
   rlock release "$key" "$token"
@@ -115,7 +115,7 @@ lock_serves() {
   not_under_acl 'a proxy here passes no password on'
   proxy 'delay down 1000'
   background rlock run -t 3s --kill-after 200ms "$key" -- sh -c \
-    'echo $$ >command; echo silent | socat -t 5 - "UNIX:$PWD/control"; while :; do sleep 0.01; done'
+    'echo $$ >command; echo silent | socat -t 60 - "UNIX:$PWD/control"; while :; do sleep 0.01; done'
   until_true 10 test -s command
   until_true 10 is_free
   is_gone "$(cat command)"

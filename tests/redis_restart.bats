@@ -200,11 +200,11 @@ seconds() { date +%s.%N; }
   RLOCK_SERVER=unix://$PWD/proxy expect 0 rlock run "$key" -- true
   # The last was the release, as which one steps out of the queue too.
   echo "hold match=$(grep -o 'EVALSHA", "[0-9a-f]*' commands | tail -n 1 | grep -o '[0-9a-f]*$') after=60000" |
-    socat -t 5 - "UNIX:$PWD/control"
+    socat -t 60 - "UNIX:$PWD/control"
   rlock acquire -t 10m "$key"
   RLOCK_SERVER=unix://$PWD/proxy rlock run -w 1s --connect-timeout 1m "$key" -- true 3>&- &
   local waiter=$!
-  held() { [ "$(echo stats | socat -t 5 - "UNIX:$PWD/control" | jq .held)" = 1 ]; }
+  held() { [ "$(echo stats | socat -t 60 - "UNIX:$PWD/control" | jq .held)" = 1 ]; }
   until_true 10 held
   kill -TERM "$waiter"
   until_true 2 is_gone "$waiter"

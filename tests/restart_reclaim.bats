@@ -256,13 +256,13 @@ job_is_lost() {
   unset 'background_pids[0]'
   RLOCK_SERVER=unix://$PWD/proxy RLOCK_TTL=15s start_job -k 100ms
   restart
-  held() { [ "$(echo stats | socat -t 5 - "UNIX:$PWD/control" | jq .held)" = "$1" ]; }
+  held() { [ "$(echo stats | socat -t 60 - "UNIX:$PWD/control" | jq .held)" = "$1" ]; }
   until_true 10 held 1
   until_true 10 is_reclaimed
   touch go
   ended 5 "$job"
   is_free
-  echo clear | socat -t 5 - "UNIX:$PWD/control"
+  echo clear | socat -t 60 - "UNIX:$PWD/control"
   until_true 10 held 0
   # The proxy has had its answer.
   until_true 10 eval '[ "$(redis info commandstats | sed -n "s/^cmdstat_eval:calls=\([0-9]*\).*/\1/p")" -ge 1 ]'

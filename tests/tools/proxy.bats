@@ -34,7 +34,7 @@ proxy() {
     esac
     rm -f "$BATS_TEST_TMPDIR/ready"
     python3 -B "$BATS_TEST_DIRNAME/../faults/proxy.py" --listen "$address" --to "unix:$SERVER" \
-        --control "unix:$control" --seconds 120 "$@" >"$BATS_TEST_TMPDIR/ready" 3>&- &
+        --control "unix:$control" --seconds 600 "$@" >"$BATS_TEST_TMPDIR/ready" 3>&- &
     proxy_pid=$!
     until_true 10 grep -qs ready "$BATS_TEST_TMPDIR/ready"
     address=$(sed 's/ready //' "$BATS_TEST_TMPDIR/ready")
@@ -42,7 +42,7 @@ proxy() {
 
 # control LINE: give the proxy a command, print its answer
 control() {
-    socat - "UNIX-CONNECT:$control" <<<"$1"
+    socat -t 60 - "UNIX-CONNECT:$control" <<<"$1"
 }
 
 # stats FIELD
@@ -60,7 +60,7 @@ resp() {
 
 # talk: send standard input through the proxy, print all that comes back until it closes
 talk() {
-    timeout 120 socat -t 20 - "UNIX-CONNECT:$listen"
+    timeout 120 socat -t 60 - "UNIX-CONNECT:$listen"
 }
 
 # client TEXT: connect, send TEXT, say so in $sent, print what comes until the end
@@ -69,7 +69,7 @@ client() {
     python3 - "$listen" "$1" "$sent" <<-'END'
 		import socket, sys
 		sock = socket.socket(socket.AF_UNIX)
-		sock.settimeout(30)
+		sock.settimeout(300)
 		sock.connect(sys.argv[1])
 		sock.sendall(sys.argv[2].encode())
 		open(sys.argv[3], "w").close()

@@ -128,7 +128,7 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 
 @test "a scene is played again by its seed, and a stand-in that gives up is found in it" {
     stand_in <<<'exit 69'
-    run -1 timeout 120 python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --replay release:1
+    run -1 timeout 400 python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --replay release:1
     [[ "$output" == *"--replay release:1: the holder ended with 69"* ]]
 }
 

@@ -10,7 +10,7 @@ play() {
     printf 'from topologies import *\nwith TOPOLOGIES["%s"](sys.argv[1], **eval(sys.argv[2])) as field:\n' "$1"
     sed 's/^/    /'
   } >play.py
-  timeout 120 python3 -B play.py "$BATS_TEST_TMPDIR/field" "${2:-{\}}"
+  timeout 400 python3 -B play.py "$BATS_TEST_TMPDIR/field" "${2:-{\}}"
 }
 
 @test "Sentinels name a new master when they are told to, and when the old one is killed" {
