@@ -90,10 +90,9 @@ local function find_first(walk)
 end
 
 local function remove_dead(walk)
-  for _, token in ipairs(walk.dead) do
-    redis.call('ZREM', queue, token)
-    redis.call('HDEL', info, token)
-  end
+  if not walk.dead[1] then return end
+  redis.call('ZREM', queue, unpack(walk.dead))
+  redis.call('HDEL', info, unpack(walk.dead))
   walk.dead = {}
 end
 
