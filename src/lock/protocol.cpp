@@ -81,7 +81,6 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
     return Done{base::Duration(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
-  if (is_to_be_repeated(reply)) return NotHeld{};
   if (first_of(reply, "it") == -2) {
     if (const auto mode = Mode::decode(reply.items[1].text)) return OtherMode{*mode};
   }
@@ -91,7 +90,8 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
 Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int64_t> ticket, Wake wake, Wait wait) {
   while (true) {
     const auto reply = RLOCK_TRY(runner_.run(acquisition(scripts(), request, ticket, wake), wait));
-    if (!is_to_be_repeated(reply) || wait.is_over()) return read_answer(reply);
+    if (!is_to_be_repeated(reply)) return read_answer(reply);
+    if (wait.is_over()) return NotHeld{ticket.value_or(0), Busy{.holder_ttl = base::Duration::zero()}};  // at once
   }
 }
 
