@@ -19,8 +19,8 @@ each ttl, at a random moment of a command that ignores TERM and has a daemon:
             time rlocks and guards took together, of one core
     mass    --holders rlocks with ttl 60 s, killed with SIGKILL together; wrong: a lock that is held 3 s later (--patience), a
             command that lives, a bystander with ttl 2 s that loses its lock, and a guard that took more processor time
-            than 20 ms and 0.1 ms for each holder, however many processes there are. Says how long the locks took, and for how long at most an
-            ordinary process stood still, before and during it
+            than 20 ms and 0.1 ms for each holder, however many processes there are. Says how long the locks took, and
+            for how long at most an ordinary process stood still, before and during it
 
 Prints a line for each kind, and exits 1 where anything was wrong.
 """

@@ -50,7 +50,8 @@ def split(field, number, directory, options, chance):
     until(lambda: served(beside) and served(beyond), "a run on each side", 60)
     time.sleep(chance.uniform(0, options.ttl / 1000))
     before.cut()
-    until(lambda: field.master() not in (None, before) and field.master().role() == "master", "a new master", 300)  # a Sentinel that stood still trusts nobody for 30 s
+    # A Sentinel that stood still trusts nobody for 30 s.
+    until(lambda: field.master() not in (None, before) and field.master().role() == "master", "a new master", 300)
     had = served(beyond)
     time.sleep(2 * options.ttl / 1000 + options.max_lag)
     crowd.stop(beside + beyond)
