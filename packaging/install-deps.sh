@@ -30,7 +30,7 @@ test=(
 for name in nutcracker python3-pyte; do
     ! apt-cache show "$name" >/dev/null 2>&1 || test+=("$name")
 done
-package=(dpkg-dev lintian)
+package=(dpkg-dev jq lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev debootstrap qemu-user-static)
 release=(make perl python3-pip debian-archive-keyring dpkg-dev)
