@@ -1524,8 +1524,11 @@ dead_before() {
   acquire a
   queued b
   dead_before "$(redis zscore "rlock:q:{rlock:$key}" b)" 1000
+  background redis-cli -s "$sock" subscribe "rlock:w:{rlock:$key}" >all
+  until_true 10 grep -qx 1 all
   [ "$(release a | line 4)" = 1 ]
   waiting 745
+  until_true 10 grep -qx 'h 0' all
   [ "$(redis hlen "$info")" -lt 750 ]
   is_free
   # A newcomer holds nothing, and removes as many.
