@@ -107,7 +107,7 @@ class Keeping {
 
 Result<std::optional<Kept>> Kept::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
-  auto opened = process::OtherProcess::open(options.while_pid);
+  auto opened = process::hold_other_process(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
   const auto terms = RLOCK_TRY(lease_terms(options, lock::Renewing::yes));
   return Kept{std::move(*opened), terms};

@@ -11,7 +11,7 @@ namespace rlock::commands {
 
 /// The process of --while-pid, opened before anything is acquired for it, and what its lease has to leave room for.
 struct Kept {
-  process::OtherProcess process;
+  process::Held process;
   lock::LeaseTerms terms;
 
   /// nullopt without --while-pid. Fails with usage or internal.

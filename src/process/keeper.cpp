@@ -32,7 +32,7 @@ constexpr auto stop_round = 10ms;
 // copy of the descriptor: the process and its children share an offset, and would write over what comes from another
 // opening. A socket is copied too, because it cannot be opened again. A pipe or a terminal is opened again, because a
 // write to a copy could block. (If kernel.yama.ptrace_scope is set, only root may copy.)
-base::Fd standard_error_of(const OtherProcess& process) {
+base::Fd standard_error_of(const Held& process) {
   base::Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.fd(), STDERR_FILENO, 0)));
   struct stat status{};
   if (copy && ::fstat(copy.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) return copy;
@@ -63,7 +63,7 @@ class Ward {
 
   // nullopt: it goes on. To be called when the process has ended, the permit is revoked, and at next_step().
   std::optional<Keeper::Ending> step() {
-    const bool has_ended = charge_.process.has_ended();
+    const bool has_ended = !charge_.process.is_alive();
     if (!told_) {
       if (permit_.loss() == base::Permit::Loss::released) return Keeper::Ending::released;
       if (permit_.revoked() || BootClock::now() >= permit_.stop_at()) {
@@ -85,7 +85,7 @@ class Ward {
   }
 
   // -1 when it has ended, and what it started has not.
-  int process_fd() const { return stopping_ && charge_.process.has_ended() ? -1 : charge_.process.fd(); }
+  int process_fd() const { return stopping_ && !charge_.process.is_alive() ? -1 : charge_.process.fd(); }
 
   Instant next_step() const {
     if (stopping_) return std::min(kill_at_, BootClock::now() + stop_round);
@@ -95,9 +95,9 @@ class Ward {
   // A stopped process keeps its children, so that they are found.
   void kill() {
     const auto give_up = BootClock::now() + give_up_after;
-    charge_.process.signal(SIGSTOP);
+    charge_.process.send(SIGSTOP);
     family_.look_below(give_up);
-    charge_.process.signal(SIGKILL);
+    charge_.process.send(SIGKILL);
     family_.kill_all(give_up);
   }
 
@@ -120,7 +120,7 @@ class Ward {
   void ask_to_end(Instant now) {
     family_.look(now + (kill_at_ - now) / 2);
     for (const int number : {charge_.stop_signal, SIGCONT}) {
-      charge_.process.signal(number);
+      charge_.process.send(number);
       family_.tell(number, charge_.process.process().pid);
     }
   }
@@ -147,7 +147,7 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
   bool may_act = charge.at_end == AtEnd::kill;
   bool has_ended = false;  // by itself
   while (!base::is_readable(keeper_fd)) {
-    const bool is_dead = charge.process.has_ended();
+    const bool is_dead = !charge.process.is_alive();
     has_ended |= is_dead && !permit.revoked() && BootClock::now() < permit.stop_at();
     may_act &= !has_ended && permit.loss() != base::Permit::Loss::released;
     // At the instant at which the keeper kills. It is frozen, or late.

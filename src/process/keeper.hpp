@@ -17,7 +17,7 @@ enum class Stops { marked, below_too };
 
 /// A process that is not our child, and that has a permit to run all the same.
 struct Charge {
-  OtherProcess process;
+  Held process;
   int stop_signal = SIGTERM;   ///< what asks it to end when its permit does
   AtEnd at_end = AtEnd::kill;  ///< nothing: it is told, and goes on
   std::string marker;          ///< a random text in the environment of what it starts

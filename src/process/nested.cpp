@@ -111,10 +111,7 @@ base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poll
 
 bool NestedRuns::none_left(pid_t guard) {
   if (marker_.empty()) return true;
-  std::erase_if(runs_, [](const Seen& run) {
-    const auto now = read_process(run.process.pid);
-    return !now || !(*now == run.process) || now->is_dead() || now->name != NestedName::name;
-  });
+  std::erase_if(runs_, [](Held& run) { return !run.refresh() || run.process().name != NestedName::name; });
   if (runs_.empty()) {
     const auto before = own_name();
     set_own_name(releasing);
@@ -123,7 +120,7 @@ bool NestedRuns::none_left(pid_t guard) {
     set_own_name(before.c_str());
   }
   fds_.clear();
-  for (const auto& run : runs_) fds_.push_back({run.fd.get(), POLLIN, 0});
+  for (const auto& run : runs_) fds_.push_back({run.fd(), POLLIN, 0});
   return false;
 }
 
@@ -135,7 +132,7 @@ void NestedRuns::search(pid_t guard) {
     for (const auto& member : family.members()) {
       const auto& process = member.process();
       if (process.name == NestedName::name && is_marked(process.pid, marker_) != Marked::no) {
-        runs_.push_back({process, open_pid(process.pid)});
+        runs_.emplace_back(process, open_pid(process.pid));
       }
     }
   };

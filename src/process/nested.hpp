@@ -76,14 +76,10 @@ class NestedRuns {
   const std::vector<pollfd>& fds() const { return fds_; }
 
  private:
-  struct Seen {
-    Process process;
-    base::Fd fd;
-  };
   void search(pid_t guard);
 
   std::string marker_;
-  std::vector<Seen> runs_;
+  std::vector<Held> runs_;
   std::vector<pollfd> fds_;
 };
 

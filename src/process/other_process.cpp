@@ -1,6 +1,5 @@
 #include "process/other_process.hpp"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ using base::fail;
 using base::Readiness;
 using base::Result;
 
-Result<OtherProcess> OtherProcess::open(pid_t pid) {
+Result<Held> hold_other_process(pid_t pid) {
   const auto name = std::to_string(pid);
   if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself; in a script write $$");
   // The kernel keeps most signals from it, SIGKILL too, and what it started is all there is. A container's script is
@@ -24,22 +23,18 @@ Result<OtherProcess> OtherProcess::open(pid_t pid) {
   if (pid == 1) {
     return fail(ErrorCode::usage, "process 1 cannot be stopped if the lock is lost; write rlock run KEY -- COMMAND");
   }
-  base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  auto fd = open_pid(pid);
   if (!fd && errno == ESRCH) return fail(ErrorCode::usage, "there is no process " + name);
   // A thread has a number too. ENOENT: newer kernels say so.
   if (!fd && (errno == EINVAL || errno == ENOENT)) return fail(ErrorCode::usage, name + " is not a process");
   if (!fd) return base::fail_errno(ErrorCode::internal, "pidfd_open, which Linux has since 5.3");
-  OtherProcess other(read_process(pid).value_or(Process{.pid = pid}), std::move(fd));
-  if (other.has_ended()) return fail(ErrorCode::usage, "process " + name + " has ended");
-  if (::syscall(SYS_pidfd_send_signal, other.fd(), 0, nullptr, 0) != 0 && errno == EPERM) {
+  Held other(read_process(pid).value_or(Process{.pid = pid}), std::move(fd));
+  if (!other.is_alive()) return fail(ErrorCode::usage, "process " + name + " has ended");
+  if (other.send(0) == EPERM) {
     return fail(ErrorCode::usage, "process " + name + " belongs to another user");
   }
   return other;
 }
-
-bool OtherProcess::has_ended() const { return base::is_readable(fd_.get()); }
-
-void OtherProcess::signal(int number) const { ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0); }
 
 Readiness WhileAlive::wait(std::span<pollfd> fds, base::Instant until) {
   std::vector<pollfd> all(fds.begin(), fds.end());

@@ -58,6 +58,8 @@ class Held {
   Held(Process process, base::Fd fd) : process_(std::move(process)), fd_(std::move(fd)) {}
 
   const Process& process() const { return process_; }
+  /// Readable when it has ended, also while its parent has not reaped it. -1: it is not held by a pidfd.
+  int fd() const { return fd_.get(); }
   /// Reads anew what /proc says of it. false: it has ended.
   bool refresh();
   /// Whether it is still there, and not a zombie.
