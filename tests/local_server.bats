@@ -289,11 +289,13 @@ no_server() { [ -z "$(servers)" ]; }
   [ -z "$(ls elsewhere)" ]
   inside rm $directory
   inside touch $directory
-  expect_error 78 "$directory" rlock run "$key" -- true
+  expect_error 78 "local: $directory is not a directory; rm $directory" rlock run "$key" -- true
   inside rm $directory
-  inside mkdir -m 700 $directory
+  inside mkdir -m 777 $directory
+  expect_error 78 "local: others can write $directory; chmod 700 $directory" rlock run "$key" -- true
   inside chown 65534 $directory
-  expect_error 78 "$directory" rlock run "$key" -- true
+  expect_error 78 "local: $directory belongs to the user 65534, and only root can remove it: ask root for rm -r $directory" \
+    rlock run "$key" -- true
   no_server
 }
 

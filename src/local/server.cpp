@@ -42,8 +42,8 @@ bool is_shared(const char* path) {
 }
 
 // Independent of the environment, so that a login, cron and a service of one user find the same server (docs/decisions/
-// local-server.md lists the alternatives). /run/lock is not private to a service, and no cleaner empties it; /tmp is used if only root
-// can write /run/lock.
+// local-server.md lists the alternatives). /run/lock is not private to a service, and no cleaner empties it; /tmp is
+// used if only root can write /run/lock.
 std::string directory_of_user() {
   const auto name = "/rlock-" + std::to_string(::geteuid());
   struct stat st{};
@@ -183,11 +183,18 @@ Result<std::string> local_socket() {
     return base::fail_errno(ErrorCode::configuration, "local: cannot make " + directory);
   }
   struct stat st{};
-  if (::lstat(directory.c_str(), &st) != 0 || !is_ours_alone(st)) {
-    return fail(ErrorCode::configuration,
-                "local: " + directory + " is not a directory that only you can write; remove it");
+  if (::lstat(directory.c_str(), &st) != 0) {
+    return base::fail_errno(ErrorCode::configuration, "local: cannot look at " + directory);
   }
-  return directory + "/" + socket_name;
+  if (is_ours_alone(st)) return directory + "/" + socket_name;
+  if (st.st_uid != ::geteuid()) {
+    return fail(ErrorCode::configuration, "local: " + directory + " belongs to the user " + std::to_string(st.st_uid) +
+                                              ", and only root can remove it: ask root for rm -r " + directory);
+  }
+  if (!S_ISDIR(st.st_mode)) {
+    return fail(ErrorCode::configuration, "local: " + directory + " is not a directory; rm " + directory);
+  }
+  return fail(ErrorCode::configuration, "local: others can write " + directory + "; chmod 700 " + directory);
 }
 
 Result<void> start_local_server(const std::string& socket, base::Poller& poller) {
