@@ -103,9 +103,26 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
   expect_error 69 'write rediss:// for redis:// in the URL' rlock run --server "redis://127.0.0.1:$strict_port" -n "$key" true
 }
 
+@test "a server of TLS 1.2 that has neither ECDHE nor AEAD is refused; one that has both is spoken to" {
+  local cipher
+  for cipher in AES128-GCM-SHA256 ECDHE-RSA-AES128-SHA256:ECDHE-ECDSA-AES128-SHA256 DHE-RSA-AES256-GCM-SHA384; do
+    answering "$dir/server" -tls1_2 -cipher "$cipher"
+    refused 'TLS 1.2 with ECDHE and AES-GCM or ChaCha20' "$(url localhost "$peer")"
+  done
+  [ ! -s heard ]
+  redis open config set tls-protocols TLSv1.2
+  for cipher in AES256-GCM-SHA384 CHACHA20-POLY1305; do
+    redis open config set tls-ciphers "ECDHE-RSA-$cipher:ECDHE-ECDSA-$cipher"
+    expect 0 rlock --server "$(url localhost)" run "$key" -- true
+  done
+  redis open config set tls-protocols '' tls-ciphers ''
+}
+
 @test "a file of the URL that cannot be read is named, and why" {
   expect_error 78 '?cacert=: cannot use /nosuch/file: No such file or directory' \
     rlock run --server "rediss://localhost:$strict_port?cacert=/nosuch/file" "$key" true
+  expect_error 78 '--server: ?key=: the file cannot be read: No such file or directory' \
+    rlock run --server "$(url localhost "$strict_port" "&cert=$dir/client.crt&key=/nosuch/file")" "$key" true
 }
 
 @test "an rlock inside the command finds the files of the URL, wherever it runs" {

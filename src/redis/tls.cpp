@@ -32,6 +32,9 @@ static void __real_OPENSSL_cpuid_setup() {}  // NOLINT(bugprone-reserved-identif
 namespace rlock::redis {
 namespace {
 
+// Of TLS 1.2: forward secrecy and authenticated encryption alone, which all of TLS 1.3 has.
+constexpr const char* ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 using base::ErrorCode;
 using base::fail;
 using base::Result;
@@ -96,7 +99,7 @@ Result<void> show(SSL_CTX* context, const TlsSettings& settings) {
   ::SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (::SSL_CTX_use_PrivateKey_file(context, settings.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       ::SSL_CTX_check_private_key(context) != 1) {
-    return fail(ErrorCode::configuration, "--server: ?key=: cannot use " + settings.key + ": " + reason());
+    return fail(ErrorCode::configuration, "--server: ?key=: cannot use the file: " + reason());
   }
   return {};
 }
@@ -108,6 +111,7 @@ Result<Context> make_context(const TlsSettings& settings) {
   Context context(::SSL_CTX_new(::TLS_client_method()));
   if (!context) return fail(ErrorCode::internal, "TLS: " + reason());
   ::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  if (::SSL_CTX_set_cipher_list(context.get(), ciphers) != 1) return fail(ErrorCode::internal, "TLS: " + reason());
   ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   ::SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (auto trusted = trust(context.get(), settings.cacert); !trusted) return std::unexpected(trusted.error());
@@ -225,6 +229,11 @@ class TlsStream final : public Stream {
       case SSL_R_UNSUPPORTED_PROTOCOL:
         ::ERR_clear_error();
         return fail(protocol_error, "TLS: the server does not speak TLS 1.2 or later");
+      case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        ::ERR_clear_error();
+        return fail(protocol_error,
+                    "TLS: the server refused the handshake: it needs TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or "
+                    "ChaCha20, and may want a certificate (?cert=FILE&key=FILE in the URL)");
       case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         ::ERR_clear_error();
         return fail(protocol_error, "TLS: the server wants a certificate; name one by ?cert=FILE&key=FILE in the URL");
@@ -245,6 +254,8 @@ class TlsStream final : public Stream {
 };
 
 }  // namespace
+
+std::string openssl_version() { return ::OpenSSL_version(OPENSSL_VERSION_STRING); }
 
 Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host, const TlsSettings& settings) {
   auto context = make_context(settings);

@@ -16,9 +16,12 @@ struct TlsSettings {
   bool operator==(const TlsSettings&) const = default;
 };
 
-/// TLS over a connected, non-blocking socket: 1.2 or later, the chain and `host` (a name or an address) verified, SNI
-/// sent. Nothing is exchanged before handshake(). Fails with configuration where a file cannot be used. OpenSSL is
-/// first touched here, so that a run without TLS does not pay for it.
+/// TLS over a connected, non-blocking socket: 1.3, or 1.2 with ECDHE and AES-GCM or ChaCha20; the chain and `host` (a
+/// name or an address) verified, SNI sent. Nothing is exchanged before handshake(). Fails with configuration where a
+/// file cannot be used. OpenSSL is first touched here, so that a run without TLS does not pay for it.
 base::Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host, const TlsSettings& settings);
+
+/// Of the OpenSSL inside: 3.5.1.
+std::string openssl_version();
 
 }  // namespace rlock::redis
