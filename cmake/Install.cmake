@@ -9,7 +9,9 @@ set(RLOCK_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Wher
 set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 set(executable ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
 
-install(TARGETS rlock RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+if(TARGET rlock)
+  install(TARGETS rlock RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+endif()
 
 file(GLOB pages CONFIGURE_DEPENDS man/*.1)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT data)
@@ -22,7 +24,7 @@ install(FILES completions/_rlock DESTINATION ${RLOCK_ZSH_DIR} COMPONENT data)
 install(FILES completions/rlock.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT data)
 
 # All that the README links to, where its links lead.
-install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
+install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
 install(FILES tests/PROOFS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests COMPONENT data)
 install(FILES tests/bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/bench COMPONENT data)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data)
@@ -30,6 +32,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${re
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data
         PATTERN *.sh PERMISSIONS ${executable})
 # Where distributions have them, and by a link where the documents say.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
 file(CREATE_LINK ../examples ${CMAKE_BINARY_DIR}/generated/examples SYMBOLIC)
 install(FILES ${CMAKE_BINARY_DIR}/generated/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/packaging COMPONENT data)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds rlock_VERSION_ARCH.deb, and prints its path. Needs no root; what packaging/install-deps.sh package installs is enough.
+# Builds rlock_VERSION_ARCH.deb, and prints its path. Needs no root, and for a given binary no compiler and no library: what
+# packaging/install-deps.sh package installs is enough.
 #
 #   packaging/debian.sh [--binary FILE] [--output DIR]
 #
@@ -26,7 +27,7 @@ while (($# > 0)); do
     shift 2
 done
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-for program in dpkg-deb dpkg-shlibdeps cmake strip readelf; do
+for program in dpkg-deb dpkg-shlibdeps cmake make strip readelf; do
     command -v "$program" >/dev/null || die "there is no $program; packaging/install-deps.sh package installs it"
 done
 umask 022
@@ -53,7 +54,7 @@ esac
 
 # All but the binary, from a configuration of its own: what somebody has set for hers must not reach the package.
 stage() {
-    cmake -S . -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+    cmake -S . -B "$work/build" -G 'Unix Makefiles' -DRLOCK_DATA_ONLY=ON -DCMAKE_INSTALL_PREFIX=/usr \
         -DRLOCK_ZSH_DIR=share/zsh/vendor-completions &&
         DESTDIR=$root cmake --install "$work/build" --component data
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what rlock needs to be built (build), packed (package), built for release (release), tested (test), measured
+# Installs what rlock needs to be built (build), packed once it is built (package), built for release (release), tested (test), measured
 # (bench), tested at length (soak) or linted (lint).
 #
 #   packaging/install-deps.sh build|package|release|test|bench|soak|lint
@@ -30,7 +30,7 @@ test=(
 for name in nutcracker python3-pyte; do
     ! apt-cache show "$name" >/dev/null 2>&1 || test+=("$name")
 done
-package=(dpkg-dev jq lintian)
+package=(cmake make dpkg-dev jq lintian)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev debootstrap qemu-user-static)
 release=(make perl python3-pip debian-archive-keyring dpkg-dev)
@@ -50,8 +50,10 @@ quietly() {
     die "failed: $*"
 }
 
+# True as well where it is not needed.
 hiredis_there() {
-    pkg-config --exists "hiredis >= $hiredis_minimum" "hiredis_ssl >= $hiredis_minimum" 2>/dev/null
+    [[ -z $needs_hiredis ]] ||
+        pkg-config --exists "hiredis >= $hiredis_minimum" "hiredis_ssl >= $hiredis_minimum" 2>/dev/null
 }
 
 not_installed() {
@@ -73,16 +75,18 @@ check_elsewhere() {
     }
     compiles() { "${CXX:-c++}" -std=c++23 -fsyntax-only -x c++ - <<<"#include <$1>"; }
 
-    need 'a C++23 compiler (g++ 12 or later)' compiles expected
-    for program in cmake ninja pkg-config; do
-        need "$program" command -v "$program"
-    done
-    need CLI11 compiles CLI/CLI.hpp
-    need nlohmann-json compiles nlohmann/json.hpp
-    need 'c-ares >= 1.18' pkg-config --exists 'libcares >= 1.18'
-    need OpenSSL pkg-config --exists openssl
-    need "hiredis >= $hiredis_minimum with TLS" hiredis_there
-    need 'redis-server or valkey-server' command -v redis-server valkey-server
+    if [[ $purpose != package ]]; then
+        need 'a C++23 compiler (g++ 12 or later)' compiles expected
+        for program in cmake ninja pkg-config; do
+            need "$program" command -v "$program"
+        done
+        need CLI11 compiles CLI/CLI.hpp
+        need nlohmann-json compiles nlohmann/json.hpp
+        need 'c-ares >= 1.18' pkg-config --exists 'libcares >= 1.18'
+        need OpenSSL pkg-config --exists openssl
+        need "hiredis >= $hiredis_minimum with TLS" hiredis_there
+        need 'redis-server or valkey-server' command -v redis-server valkey-server
+    fi
     if [[ $purpose == test || $purpose == bench || $purpose == soak ]]; then
         need GoogleTest compiles gtest/gtest.h
         need 'the redis module of Python' python3 -c 'import redis'
@@ -96,7 +100,7 @@ check_elsewhere() {
         done
     fi
     if [[ $purpose == package || $purpose == soak ]]; then
-        for program in dpkg-deb dpkg-shlibdeps lintian; do
+        for program in cmake make dpkg-deb dpkg-shlibdeps lintian; do
             need "$program" command -v "$program"
         done
     fi
@@ -165,10 +169,10 @@ build_hiredis() {
 # shellcheck source=packaging/sources.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sources.sh"
 
-purpose=${1-}
+purpose=${1-} needs_hiredis=yes
 case $purpose in
     build) packages=("${build[@]}") ;;
-    package) packages=("${build[@]}" "${package[@]}") ;;
+    package) packages=("${package[@]}") needs_hiredis='' ;;
     test) packages=("${build[@]}" "${test[@]}") ;;
     bench) packages=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
     soak) packages=("${build[@]}" "${test[@]}" "${package[@]}" "${release[@]}" "${soak[@]}") ;;

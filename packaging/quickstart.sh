@@ -52,7 +52,7 @@ else
     quietly cmake --build --preset release --target rlock || die 'the build failed; the reason stands above'
 fi
 rlock=$PWD/build/release/rlock
-echo "quickstart: built in $SECONDS s: $("$rlock" --version)" >&2
+echo "quickstart: built in $SECONDS s: $("$rlock" --version | head -n 1)" >&2
 
 # The command itself keeps the order of events: what passes through pipes may come out in another one.
 hello() {

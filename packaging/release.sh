@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # Makes what people download: a tar file for each processor, with one static rlock for every Linux, its man pages, completions,
-# licenses, documents and examples; a Debian package of the same rlock; and SHA256SUMS.
+# licenses, documents and examples; a Debian package of the same rlock; rlock-VERSION.cdx.json, which names what is inside for
+# programs that look for holes (CycloneDX); and SHA256SUMS.
 #
-#   packaging/release.sh [--out DIR] [--cache DIR] [--binary-only] [ARCH...]
+#   packaging/release.sh [--out DIR] [--cache DIR] [--binary-only] [--without-security] [ARCH...]
 #
 # ARCH: x86_64, aarch64; default both. DIR: build/release-files, and ~/.cache/rlock-release for what a second run need not
 # build again. --binary-only: just DIR/rlock-VERSION-ARCH-linux/rlock, with no package around it.
+# --without-security: to try a build behind a mirror that lacks Debian's security suites; nothing to give away.
 #
 # The same sources give the same bytes, wherever and by whomever they are built: the time that is noted in the tar file is
 # SOURCE_DATE_EPOCH, by default that of the commit. SOURCES in the tar file names the version of everything inside.
 # Runs on Debian and Ubuntu on x86_64; docs/decisions/musl-release.md says why it builds as it does.
 set -euo pipefail
 
-# Debian's source packages, which apt checks: those whose releases still get repairs from their authors.
-packages=(openssl/trixie hiredis/trixie c-ares/bookworm cli11/bookworm nlohmann-json3/bookworm)
+# Debian's source packages, which apt checks, each from a suite that Debian still mends, and as its security suite has it where
+# that is newer. A release is made anew when one of them is mended (SECURITY.md).
+packages=(openssl/trixie hiredis/trixie c-ares/trixie cli11/bookworm nlohmann-json3/bookworm)
 
 # What rlock does not use of OpenSSL. TLS 1.2 and 1.3 are there with all that a certificate may ask for, but without DHE:
 # who has that has ECDHE.
@@ -24,16 +27,7 @@ openssl_without=(
     no-whirlpool no-siphash no-scrypt no-blake2 no-argon2 no-gost no-ec2m no-dsa no-slh-dsa no-ml-dsa no-dh no-des
     no-cmac no-ocb no-siv no-psk no-multiblock no-integrity-only-ciphers no-tls-deprecated-ec no-thread-pool
     no-default-thread-pool no-tfo no-dgram no-atexit no-deprecated
-    enable-ec_nistp_64_gcc_128
 )
-# A table of OpenSSL's keeps every algorithm that has no option of its own: these lines of it go. A sed script.
-openssl_unlisted='
-    /PROV_NAMES_AES_[0-9]+_(CBC_CTS|OFB|CFB|CFB1|CFB8|XTS|WRAP|WRAP_PAD|WRAP_INV|WRAP_PAD_INV),/d
-    /PROV_NAMES_AES_[0-9]+_CBC_HMAC/,+1d
-    /PROV_NAMES_(SHA2_256_192|SHA2_512_224|SHA2_512_256|KECCAK_[0-9]+),/d
-    /PROV_NAMES_KECCAK_KMAC/,+1d
-    /PROV_NAMES_(RSA|ECDSA)_(SHA3|SHA512)_[0-9]+,/d
-    /PROV_NAMES_(GMAC|KMAC_...|SSKDF|PBKDF2|PKCS12KDF|SSHKDF|X963KDF|KBKDF|X942KDF_ASN1|KRB5KDF|TEST_RAND|HASH_DRBG),/d'
 # Small, since what a short run costs is mostly the pages that it touches, after a boot from the disk.
 # No exception passes through C, so it needs no tables for that.
 c_flags='-Os -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-pie -fno-pic -ffunction-sections'
@@ -52,7 +46,7 @@ quietly() {
 }
 
 usage() {
-    echo 'usage: release.sh [--out DIR] [--cache DIR] [--binary-only] [x86_64] [aarch64]' >&2
+    echo 'usage: release.sh [--out DIR] [--cache DIR] [--binary-only] [--without-security] [x86_64] [aarch64]' >&2
     exit 64
 }
 
@@ -61,12 +55,13 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/packaging/sources.sh"
 
 out=$root/build/release-files cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlock-release
-binary_only='' architectures=()
+binary_only='' without_security='' architectures=()
 while (($# > 0)); do
     case $1 in
         --out) out=${2:?--out wants a directory} && shift ;;
         --cache) cache=${2:?--cache wants a directory} && shift ;;
         --binary-only) binary_only=yes ;;
+        --without-security) without_security=yes ;;
         x86_64 | aarch64) architectures+=("$1") ;;
         *) usage ;;
     esac
@@ -134,12 +129,6 @@ cmake_for_target() {
 
 build_openssl() {
     cd "$work/$arch/openssl"
-    sed -i -E "$openssl_unlisted" providers/defltprov.c
-    # rlock writes no keys, and reads none that is encrypted.
-    : >providers/encoders.inc
-    sed -i '/EVP_add_cipher/d' crypto/evp/c_allc.c
-    # P-256 by tables of 150 kB; ec_nistp_64_gcc_128 has it too, in constant time as well.
-    sed -i -E 's/ecp_nistz256\.c ecp_nistz256-(x86_64\.s|armv8\.S)//; s/ECP_NISTZ256_ASM//' crypto/ec/build.info
     # shellcheck disable=SC2086 # words
     with_tools perl Configure "linux-$arch" --prefix=/usr --libdir=lib --openssldir=/etc/ssl "${openssl_without[@]}" $c_flags
     with_tools make -j"$(nproc)" build_libs
@@ -187,7 +176,7 @@ build_nlohmann-json3() {
 build_libraries() {
     local name package
     name=$({
-        declare -p arch files openssl_without openssl_unlisted c_flags
+        declare -p arch files openssl_without c_flags
         declare -f make_tools build_openssl build_hiredis build_c-ares build_cli11 build_nlohmann-json3 build_libraries
         cat "$root/packaging/zig.txt"
     } | sha256sum)
@@ -211,12 +200,10 @@ build_libraries() {
 build_rlock() {
     local at=CMAKE_FIND_ROOT_PATH
     mkdir -p "$work/$arch"
-    cp "$root/packaging/layout.ld" "$work/$arch/"
-    with_tools musl-cc -c -o "$work/$arch/start.o" "$root/packaging/start.S"
     PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig cmake_for_target -S "$root" -B "$work/$arch/rlock" \
         -DCMAKE_PREFIX_PATH="$prefix" -D$at="$prefix" -D${at}_MODE_PACKAGE=ONLY -D${at}_MODE_LIBRARY=BOTH \
-        -D${at}_MODE_INCLUDE=ONLY -DCMAKE_CXX_FLAGS='-fstack-protector-strong -fno-pic' \
-        -DCMAKE_EXE_LINKER_FLAGS="-s -T $work/$arch/layout.ld -Wl,-e,rlock_start $work/$arch/start.o"
+        -D${at}_MODE_INCLUDE=ONLY -DCMAKE_CXX_FLAGS="-fno-pic -DRLOCK_MUSL_VERSION=$musl" \
+        -DCMAKE_EXE_LINKER_FLAGS=-s
     with_tools cmake --build "$work/$arch/rlock" --target rlock
 }
 
@@ -232,7 +219,7 @@ pack() {
     install -D -m 644 -t "$out/$name/man" man/*
     install -D -m 644 -t "$out/$name/completions" completions/*
     cp -r "$prefix/licenses" "$out/$name/"
-    printf '%s\n' "rlock $version, built by packaging/release.sh of these:" "$files" "$(grep ^ziglang "$root/packaging/zig.txt")" \
+    printf '%s\n' "rlock $version, built by packaging/release.sh${without_security:+ --without-security} of these:" "$files" \
         >"$out/$name/SOURCES"
     (cd "$out/$name" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$work/sums" &&
         install -m 644 -T "$work/sums" SHA256SUMS)
@@ -245,7 +232,11 @@ pack() {
 install_zig
 mapfile -t suites < <(printf '%s\n' "${packages[@]#*/}" | sort -u)
 open_sources "$work/apt" "${suites[@]}"
-files=$(for package in "${packages[@]}"; do source_files "$package"; done)
+files=$(for package in "${packages[@]}"; do source_files "$package" || exit; done)
+musl=$(sed -nE 's/.*"([0-9.]+)".*/\1/p' "$zig/ziglang/lib/libc/musl/src/internal/version.h")
+libcpp=$(sed -nE 's/.*define _LIBCPP_VERSION ([0-9]+)$/\1/p' "$zig/ziglang/lib/libcxx/include/__config")
+libcpp=$((libcpp / 10000)).$((libcpp / 100 % 100)).$((libcpp % 100))
+files+=$'\n'$(grep ^ziglang "$root/packaging/zig.txt")$'\n'"musl $musl ziglang"$'\n'"libc++ $libcpp ziglang"
 for arch in "${architectures[@]}"; do
     make_tools "$arch"
     build_libraries
@@ -253,5 +244,8 @@ for arch in "${architectures[@]}"; do
     build_rlock
     pack
 done
-[[ -n $binary_only ]] || (cd "$out" && sha256sum rlock-"$version"-*.tar.gz rlock_"$version"_*.deb >SHA256SUMS)
+if [[ -z $binary_only ]]; then
+    python3 "$root/packaging/sbom.py" "$version" "$SOURCE_DATE_EPOCH" <<<"$files" >"$out/rlock-$version.cdx.json"
+    (cd "$out" && sha256sum rlock-"$version"-*.tar.gz rlock_"$version"_*.deb "rlock-$version.cdx.json" >SHA256SUMS)
+fi
 echo "release: made $out" >&2

@@ -71,7 +71,7 @@ apt-get install -y --no-install-recommends ./rlock.deb >log 2>&1 || fatal 'the p
 is 'it brings no other package' diff <(installed | grep -vx rlock) packages.before
 is 'no compiler is there' bash -c 'for program in cc c++ cmake ld; do ! command -v $program || exit; done'
 is 'dpkg finds its files as they were packed' bash -c '[ -z "$(dpkg --verify rlock)" ]'
-is 'the version' [ "$(rlock --version)" = "rlock $version" ]
+is 'the version' [ "$(rlock --version | head -n 1)" = "rlock $version" ]
 is 'where the PATH of cron finds it' env -i PATH=/usr/bin:/bin sh -c '[ "$(command -v rlock)" = /usr/bin/rlock ]'
 is 'the manual' man -w rlock
 is 'the manual of the file' man -w 5 rlock.conf

@@ -32,7 +32,7 @@ data() {
     echo "644 $1/share/bash-completion/completions/rlock"
     echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
     echo "644 $1/share/zsh/site-functions/_rlock"
-    printf '644 %s\n' "$1"/share/doc/rlock/{{ARCHITECTURE,CHANGELOG,CONTRIBUTING,README}.md,LICENSE,tests/{PROOFS,bench/RESULTS}.md}
+    printf '644 %s\n' "$1"/share/doc/rlock/{{ARCHITECTURE,CHANGELOG,CONTRIBUTING,README,SECURITY}.md,LICENSE,tests/{PROOFS,bench/RESULTS}.md}
     echo "777 $1/share/doc/rlock/packaging/examples"
     for file in "$root"/man/*; do
       echo "644 $1/share/man/man${file##*.}/${file##*/}"
@@ -125,6 +125,36 @@ links_lead_somewhere() {
   grep -qE '^Files: linked/(glibc|musl)' unpacked/usr/share/doc/rlock/copyright
 }
 
+@test "a given binary is packed without compilers, libraries, and the hidden files of the tree" {
+  needs_package
+  local program
+  mkdir bin tree
+  for program in cc gcc c++ g++ clang clang++ clang-19 clang-tidy-19 clang-format-19 ninja pkg-config; do
+    printf '#!/bin/sh\nexit 1\n' >"bin/$program"
+    chmod 755 "bin/$program"
+  done
+  tar -C "$root" -c --exclude='./.*' --exclude=./build . | tar -C tree -x
+  [ ! -e tree/.clang-tidy ]
+  PATH=$PWD/bin:$PATH CC=$PWD/bin/cc CXX=$PWD/bin/c++ SOURCE_DATE_EPOCH=1700000000 \
+    bash tree/packaging/debian.sh --binary "$RLOCK" --output .
+  cmp "$deb" "${deb##*/}"
+  # What can be linted is not built without its rules, which are hidden.
+  cmake -S tree -B configured -G Ninja -DCMAKE_BUILD_TYPE=Release
+}
+
+@test "the list of what is inside a release names each source with its version and sum" {
+  printf '%s\n' 'openssl 3.5.7-1~deb13u3 trixie openssl_3.5.7.orig.tar.gz 53 SHA256:aa' \
+    'openssl 3.5.7-1~deb13u3 trixie openssl_3.5.7-1~deb13u3.debian.tar.xz 14 SHA256:bb' \
+    'cli11 2.1.2+ds-1 bookworm cli11_2.1.2+ds.orig.tar.xz 20 SHA256:cc' 'ziglang==0.17.1 --hash=sha256:dd' \
+    'musl 1.2.5 ziglang' >sources
+  python3 "$root/packaging/sbom.py" 1.0 1700000000 <sources >bom
+  jq -e '.bomFormat == "CycloneDX" and .metadata.component.version == "1.0" and
+    ([.components[] | .name + " " + .version] == ["openssl 3.5.7", "cli11 2.1.2", "ziglang 0.17.1", "musl 1.2.5"]) and
+    ([.components[].externalReferences[]?.hashes[].content] == ["aa", "bb", "cc"]) and
+    (.dependencies[0].dependsOn | length) == 4' bom
+  cmp bom <(python3 "$root/packaging/sbom.py" 1.0 1700000000 <sources)
+}
+
 @test "the package names its version, what it depends on, and its configuration" {
   needs_package
   field() { dpkg-deb --field "$deb" "$1"; }
@@ -187,7 +217,7 @@ links_lead_somewhere() {
     printf '%s\n' "${line#\#}" >one.conf
     run rlock run --config one.conf -n --connect-timeout 1ms key -- true
     [ "$status" != 64 ]
-    [[ $output != *' line '* || $output == *'password-file: /etc/rlock.password cannot be read'* ]] || { echo "$line: $output" && return 1; }
+    [[ $output != *' line '* || $output == *'password-file: the file cannot be read'* ]] || { echo "$line: $output" && return 1; }
   done <lines
   run ! grep -vE '^(#|$)' "$root/packaging/examples/rlock.conf"
 }
