@@ -6,6 +6,17 @@ acl_more='~* &*'
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
+# public: goes to a directory that everybody can enter, which that of bats is not.
+public() {
+  public=$(mktemp -d /tmp/rlock-test.XXXXXX)
+  chmod 755 "$public"
+  cd "$public" || return
+}
+teardown() {
+  end_jobs
+  [ -z "${public-}" ] || rm -rf "$public"
+}
+
 # conf LINE...: the file ./conf, which RLOCK_CONFIG then names.
 conf() {
   printf '%s\n' "$@" >conf
@@ -268,6 +279,7 @@ bad() {
 }
 
 @test "a file that somebody else can change is refused" {
+  public
   conf 'ttl = 21s'
   chmod 666 conf
   bad "conf can be written by everybody; chmod go-w $PWD/conf"
@@ -277,6 +289,43 @@ bad() {
   [ "$(ttl)" = 21s ]
   chmod 440 conf
   [ "$(ttl)" = 21s ]
+  # A password, and the key of a certificate, by the same rule.
+  unset RLOCK_CONFIG
+  echo secret >secret
+  local mode option
+  for mode in 666 660; do
+    chmod $mode secret
+    expect_error 78 "--password-file: $PWD/secret can be written by " rlock acquire --password-file "$PWD/secret" "$key"
+    for option in "rediss://127.0.0.1:1?cert=/nowhere&key=$PWD/secret" \
+      "redis+sentinel://127.0.0.1:1/m?sentinel_password_file=$PWD/secret"; do
+      expect_error 78 "$PWD/secret can be written by " rlock acquire --server "$option" "$key"
+    done
+  done
+  [ "$EUID" = 0 ] || return 0
+  chmod 600 secret
+  chown 12345 secret
+  expect_error 78 "--password-file: $PWD/secret belongs to the user 12345" rlock acquire --password-file "$PWD/secret" "$key"
+  expect_error 78 "?key=: $PWD/secret belongs to the user 12345" \
+    rlock acquire --server "rediss://127.0.0.1:1?cert=/nowhere&key=$PWD/secret" "$key"
+}
+
+@test "below a directory that only its owner can enter the mode of a file counts for nothing" {
+  public
+  mkdir -p closed/more
+  chmod 700 closed
+  chmod 777 closed/more
+  printf 'ttl = 21s\nserver = unix://:secret@%s\n' "$sock" >closed/more/conf
+  echo secret >closed/more/secret
+  chmod 666 closed/more/*
+  run --separate-stderr rlock run -v -n --config closed/more/conf --server "$RLOCK_SERVER" "$key" -- printenv RLOCK_TTL
+  [ "$output" = 21s ]
+  [[ $stderr != *everybody* ]]
+  RLOCK_SERVER=unix:///nothing run rlock run -v -n --password-file closed/more/secret "$key" -- true
+  [ "$status" = 69 ]
+  [[ $output != *everybody* ]]
+  # Of who is let in by its group nobody here knows.
+  chmod 750 closed
+  expect_error 78 'can be written by everybody' rlock acquire -n --config closed/more/conf "$key"
 }
 
 @test "a file of another user is refused, root's runs with that user's HOME included" {
@@ -313,12 +362,13 @@ bad() {
 
 @test "the chmod that is suggested can be pasted, whatever the file is called" {
   local name
+  public
   unset RLOCK_CONFIG
   for name in 'my conf' "it's" '-conf' '$(touch ran)' $'line\nbreak'; do
     printf 'server = unix://:secret@/nothing\n' >"./$name"
     chmod 666 "./$name"
     for _ in written read; do
-      run --separate-stderr rlock acquire -n --config="$name" "$key"
+      run --separate-stderr rlock acquire -v -n --config="$name" "$key"
       [[ ${stderr_lines[0]} == *'; chmod '* ]]
       bash -c "chmod ${stderr_lines[0]##*; chmod }"
     done
@@ -327,33 +377,53 @@ bad() {
   [ ! -e ran ]
 }
 
-@test "a password that everybody can read is told to whoever can mend that, and not with -q" {
-  conf "server = unix://:secret@$BATS_TEST_TMPDIR/nothing"
+@test "a secret that everybody can read is told once to whoever can mend that: on a terminal, or with -v" {
+  public
+  conf "server = unix://:secret@$PWD/nothing"
   unset RLOCK_SERVER
   local told="rlock: everybody can read the password in $PWD/conf; chmod o-r $PWD/conf"
-  run --separate-stderr rlock acquire -n "$key"
+  told() { grep -c 'everybody can read' <<<"$stderr" || true; }
+  run --separate-stderr rlock acquire -v -n "$key"
   [ "$status" = 69 ]
   [ "${stderr_lines[0]}" = "$told" ]
-  [ "${#stderr_lines[@]}" = 2 ]
-  expect_error 69 '' rlock acquire -q -n "$key"
+  [ "$(told)" = 1 ]
+  # What somebody has decided is not mailed by cron with each job.
+  expect_error 69 '' rlock acquire -n "$key"
+  [ "$(told)" = 0 ]
+  run script -qec 'rlock acquire -n key' /dev/null </dev/null
+  [[ $output == *"$told"* ]]
+  run script -qec 'rlock acquire -q -n key' /dev/null </dev/null
+  [[ $output != *everybody* ]]
   chmod 640 conf
-  expect_error 69 '' rlock acquire -n "$key"
-  # No password, nothing to tell.
-  conf "server = unix://$BATS_TEST_TMPDIR/nothing"
+  run --separate-stderr rlock acquire -v -n "$key"
+  [ "$(told)" = 0 ]
+  # No password, nothing to tell; nor where the word before the @ is a user.
+  conf "server = unix://$PWD/nothing"
   chmod 644 conf
-  expect_error 69 '' rlock acquire -n "$key"
+  run --separate-stderr rlock acquire -v -n "$key"
+  [ "$(told)" = 0 ]
+  conf "server = unix://ann@$PWD/nothing"
+  REDISCLI_AUTH=secret run --separate-stderr rlock acquire -v -n "$key"
+  [ "$(told)" = 0 ]
   # In a file of its own it is told once for all servers.
   unset RLOCK_CONFIG
   echo secret >password
   export RLOCK_SERVER=unix:///nothing/1,unix:///nothing/2,unix:///nothing/3
-  run --separate-stderr rlock acquire --password-file password -n "$key"
+  run --separate-stderr rlock acquire -v --password-file password -n "$key"
   [ "$status" = 69 ]
   [ "${stderr_lines[0]}" = 'rlock: everybody can read the password in password; chmod o-r password' ]
-  [ "${#stderr_lines[@]}" = 2 ]
+  [ "$(told)" = 1 ]
   chmod 600 password
-  expect_error 69 '' rlock acquire --password-file password -n "$key"
+  run --separate-stderr rlock acquire -v --password-file password -n "$key"
+  [ "$(told)" = 0 ]
   # A pipe has the password once.
   expect_error 69 '' rlock acquire --password-file <(echo secret) -n "$key"
+  # The key of a certificate is a secret too.
+  touch secret.key
+  local server="rediss://127.0.0.1:1?cert=$PWD/secret.key&key=$PWD/secret.key"
+  run --separate-stderr rlock status -v --server "$server,${server/:1?/:2?},${server/:1?/:3?}"
+  [ "$(told)" = 1 ]
+  [[ $stderr == *"everybody can read the key in $PWD/secret.key"* ]]
 }
 
 @test "an empty file is a file" {
@@ -416,7 +486,7 @@ bad() {
   expect_error 78 '--config: directory is a directory; name a file' rlock acquire --config directory "$key"
   mkfifo pipe
   expect_error 78 '--config: pipe is a named pipe; name a file' timeout 120 rlock acquire --config pipe "$key"
-  expect_error 78 '--password-file: pipe is a named pipe' timeout 120 rlock acquire --password-file pipe "$key"
+  expect_error 78 '--password-file: the file is a named pipe' timeout 120 rlock acquire --password-file pipe "$key"
   expect 0 rlock status --config /dev/null
   [ "$(ttl --config <(sleep 0.1 && echo 'ttl = 21s'))" = 21s ]
   expect_error 78 'longer than 64 KiB' timeout 120 rlock acquire --config /dev/zero "$key"

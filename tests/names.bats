@@ -102,7 +102,7 @@ other_names() {
 @test "a getent that hangs is killed, at the deadline and by a signal, and nothing is left" {
   names other.test=127.0.0.1
   other_names <<<'echo $$ >pid; exec sleep 600'
-  expect_error 69 'no answer from the resolver for printer.local' \
+  expect_error 69 'cannot resolve printer.local: no answer from the resolver' \
     rlock --server redis://printer.local status --connect-timeout 3s
   is_gone "$(cat pid)"
   rm pid

@@ -99,7 +99,7 @@ refused() {
   printf '%s\r\n' "$SECRET" >file
   all_verbs --password-file file
   rlock run --password-file <(printf %s "$SECRET") "$key" -- true
-  expect_error 78 '/ is a directory; name a file' rlock run --password-file / "$key" -- true
+  expect_error 78 '--password-file: the file is a directory; name a file' rlock run --password-file / "$key" -- true
   printf 'x%s\n' "$SECRET" >file
   refused --password-file file
 }
@@ -161,6 +161,24 @@ refused() {
   in_no_argv
   touch go
   finish
+}
+
+@test "a lone word before the @ is the user where the password comes from elsewhere, and is not shown" {
+  local taken='the word before the @ was taken for the'
+  printf '%s\n' "ann-$SECRET" >file
+  RLOCK_SERVER=unix://ann@$sock all_verbs --password-file file
+  REDISCLI_AUTH=ann-$SECRET RLOCK_SERVER=unix://ann@$sock all_verbs
+  # As in the example of /etc/rlock.conf.
+  printf 'server = "unix://ann@%s"\npassword-file = %s\n' "$sock" "$PWD/file" >conf
+  RLOCK_SERVER='' all_verbs --config conf
+  RLOCK_SERVER=unix://ann@$sock run -0 rlock run --password-file file "$key" -- sh -c 'rlock renew && printenv RLOCK_SERVER'
+  [ "${lines[0]}" = "unix://ann:@$sock" ]
+  # The message says what it was taken for, and not what it is.
+  expect_error 77 "$taken user, as the password comes from elsewhere: write :PASSWORD@" \
+    rlock status --server "unix://bob@$sock" --password-file file
+  [[ $stderr != *bob* ]]
+  expect_error 77 "$taken password: write USER:@" rlock status --server "unix://bob@$sock"
+  [[ $stderr != *bob* ]]
 }
 
 @test "a user without a password is not the default user" {

@@ -99,8 +99,8 @@ bad() {
   bad 'twice' "unix://$sock,redis://b,unix://$sock?db=1"
   bad 'names local beside other servers' "redis://$here,local"
   bad 'names local beside other servers' "local,redis://$here,redis://b"
-  bad 'names redis+cluster://b:6379 beside other servers' "redis://$here,redis+cluster://b,redis://c"
-  bad 'names redis+sentinel://b:26379/m beside other servers' "redis://$here,redis+sentinel://b/m"
+  bad 'names redis+cluster://b.x:6379 beside other servers' "redis://$here,redis+cluster://b.x,redis://c"
+  bad 'names redis+sentinel://b.x:26379/m beside other servers' "redis://$here,redis+sentinel://b.x/m"
 }
 
 @test "a list with a member that is empty or wrong names which" {

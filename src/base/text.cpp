@@ -77,6 +77,8 @@ std::string without_credentials(std::string_view text) {
   return std::string(text.substr(0, scheme + 3)) + "***" + std::string(text.substr(at));
 }
 
+bool may_hold_password(std::string_view text) { return text.find_first_of(":@") != std::string_view::npos; }
+
 std::string_view whole_characters(std::string_view text, std::size_t max) {
   if (text.size() <= max) return text;
   const auto is_continued = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0U) == 0x80; };

@@ -17,6 +17,10 @@ void append_hex(std::string& text, unsigned char byte);
 /// in a message that quotes what a user typed (R23 of tests/PROOFS.md).
 std::string without_credentials(std::string_view text);
 
+/// Whether text that was given where none such belongs may be a URL with a password in it, or a piece of one: it has a
+/// ':' or an '@'. Messages do not repeat it (R44 of tests/PROOFS.md).
+bool may_hold_password(std::string_view text);
+
 /// How many bytes a character of UTF-8 has, as the first of them says; 1 for a byte that begins none.
 constexpr std::size_t character_size(char first) {
   const auto lead = static_cast<unsigned char>(first);

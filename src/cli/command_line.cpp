@@ -65,7 +65,8 @@ std::optional<std::string> misread(std::span<const std::string> arguments, const
 std::string unknown(const std::string& option, unsigned verbs, std::string_view whose) {
   if (option.starts_with("-="))
     return "'=...' follows an option that takes no value; leave it out";  // as -s=URL may, with a password in it
-  const auto name = option.substr(0, option.find('='));
+  // What stands behind a letter may be its value: -pPASSWORD.
+  const auto name = option.starts_with("--") ? option.substr(0, option.find('=')) : option.substr(0, 2);
   const auto message = in_quotes(name) + " is not an option of " + std::string(whose);
   if (const auto* elsewhere = find_written(name)) {
     std::vector<std::string_view> others;
@@ -195,5 +196,7 @@ Result<std::optional<Item>> parse_item(const std::string& line) {
     return fail(ErrorCode::configuration, error.what());
   }
 }
+
+std::string_view cli11_version() { return CLI11_VERSION; }
 
 }  // namespace rlock::cli

@@ -28,6 +28,9 @@ base::Result<Parsed> parse_up_to_word(Settings& settings, unsigned verbs, std::s
 base::Result<Parsed> parse_all(Settings& settings, unsigned verbs, std::string_view whose,
                                std::span<const std::string> arguments);
 
+/// Of the CLI11 inside: 2.1.2.
+std::string_view cli11_version();
+
 /// What flock takes a line for the shell with, and what to write here.
 inline bool is_shell_line(std::string_view option) { return option == "-c" || option == "--command"; }
 inline constexpr std::string_view instead_of_shell_line = "; write rlock run KEY -- sh -c 'COMMAND'";

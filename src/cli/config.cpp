@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/nearest.hpp"
+#include "commands/credentials.hpp"
 #include "redis/address.hpp"
 #include "redis/url.hpp"
 
@@ -90,7 +91,8 @@ std::string did_you_mean(std::string_view near) {
 std::string unknown_verb(std::string_view section) {
   std::vector<std::string_view> names;
   for (const auto& verb : verb_table()) names.push_back(verb.name);
-  return "[" + std::string(section) + "] is not a verb of rlock" + did_you_mean(nearest(section, names));
+  const auto shown = base::may_hold_password(section) ? "***" : section;
+  return "[" + std::string(shown) + "] is not a verb of rlock" + did_you_mean(nearest(section, names));
 }
 
 // --ttl, RLOCK_TTL and connect_timeout are near, too.
@@ -103,7 +105,7 @@ std::string unknown_option(std::string_view name) {
   if (meant.starts_with("RLOCK_")) meant.remove_prefix(6);
   std::string spelled(meant);
   std::ranges::replace(spelled, '_', '-');
-  return "'" + std::string(name) + "' is not an option of rlock" + did_you_mean(nearest(spelled, names));
+  return in_quotes(name) + " is not an option of rlock" + did_you_mean(nearest(spelled, names));
 }
 
 // CLI11 gets one line at a time, since it does not say in which line it found an item.
@@ -184,10 +186,11 @@ class File {
   std::optional<std::pair<std::string, std::string_view>> goes_on_;  ///< of the repeatable option that these lines set
 };
 
-bool has_password(const Line& line) {
+bool has_password(const Line& line, const commands::Options& options) {
   if (line.item.name != "server") return false;
-  return std::ranges::any_of(redis::split_list(joined(line.item.inputs)), [](const auto& url) {
-    const auto address = redis::Address::parse(url);
+  return std::ranges::any_of(redis::split_list(joined(line.item.inputs)), [&](const auto& url) {
+    auto address = redis::Address::parse(url);
+    if (address && commands::has_password_beside_url(options)) address->take_lone_word_for_user();
     return address && address->password && !address->password->empty();
   });
 }
@@ -199,30 +202,20 @@ Result<bool> apply(Settings& settings, const VerbRow& verb, const std::string& t
   std::ranges::stable_partition(lines, [](const Line& line) { return !line.section.empty(); });
   File file(settings, verb);
   for (const auto& line : lines) RLOCK_TRY(file.apply(line));
-  return std::ranges::any_of(lines, has_password);
-}
-
-// Whoever owns /etc owns the machine. In a user namespace that is not the user 0.
-uid_t owner_of_etc() {
-  struct stat st{};
-  return ::stat("/etc", &st) == 0 ? st.st_uid : 0;
+  return std::ranges::any_of(lines, [&](const Line& line) { return has_password(line, settings.options()); });
 }
 
 // what: the option that names it, if one does.
 Result<void> read_file(Settings& settings, const VerbRow& verb, const std::string& path, std::string what = {}) {
   if (!what.empty()) what += ": ";
-  auto file = base::NamedFile::open(path);
+  auto file = base::NamedFile::open(path, base::may_hold_password(path) ? "the file" : path);
   if (!file) return fail(ErrorCode::configuration, what + file.error().message);
   // Its options decide which server keeps the lock, and with what rights a job runs.
-  if (const auto why = file->change_by_others(path == machine_file ? owner_of_etc() : 0)) {
-    return fail(ErrorCode::configuration, what + path + " " + *why);
-  }
+  if (const auto why = file->change_by_others()) return fail(ErrorCode::configuration, what + *why);
   const auto text = file->read(max_file);
   if (!text) return fail(ErrorCode::configuration, what + text.error().message);
   const bool has_secret = RLOCK_TRY(apply(settings, verb, *text, path));
-  if (const auto mend = file->mend_for_reading(); mend && has_secret) {
-    settings.note("everybody can read the password in " + path + "; " + *mend);
-  }
+  if (const auto why = file->reading_by_others("password"); why && has_secret) settings.advise(*why);
   return {};
 }
 

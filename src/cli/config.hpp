@@ -12,8 +12,8 @@ namespace rlock::cli {
 /// names without dashes, at the top for every verb or in a section [VERB]. At the top, options of other verbs are
 /// ignored. Fails with configuration, and names the line, if an option is unknown, is not one that a file can set, is
 /// not one of the section's verb, is set twice or together with one that it excludes, or has a value that the command
-/// line would not accept; also if somebody else than root and this user can change the file. Notes a password that
-/// everybody can read.
+/// line would not accept; also if somebody else than root and this user can change the file. Advises about a
+/// password that everybody can read.
 base::Result<void> read_configuration(Settings& settings, const VerbRow& verb);
 
 /// The same from the text of one file; `path` stands in messages.

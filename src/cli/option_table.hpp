@@ -47,7 +47,7 @@ enum class Group { lock, waiting, command, server, output };
 /// nullopt when text is good; else what is wrong with it and what to write instead.
 using Complaint = std::optional<std::string>;
 
-/// text in quotation marks, for a complaint; without the credentials of a URL, and cut where it is long.
+/// text in quotation marks, for a complaint; '***' where it may hold a password, and cut where it is long.
 std::string in_quotes(std::string_view text);
 
 struct OptionRow {

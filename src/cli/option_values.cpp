@@ -11,12 +11,11 @@ namespace rlock::cli {
 using base::Duration;
 using commands::Options;
 
-// Without its credentials first: one that is cut off before its @ would not be known for a URL with a password.
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t max_quoted = 80;  // bytes
-  const auto safe = base::without_credentials(text);
-  const auto quoted = base::whole_characters(safe, max_quoted);
-  return "'" + std::string(quoted) + (quoted.size() < safe.size() ? "...'" : "'");
+  if (base::may_hold_password(text)) return "'***'";
+  const auto quoted = base::whole_characters(text, max_quoted);
+  return "'" + std::string(quoted) + (quoted.size() < text.size() ? "...'" : "'");
 }
 
 namespace {

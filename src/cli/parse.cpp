@@ -16,9 +16,9 @@
 #include "cli/config.hpp"
 #include "cli/help.hpp"
 #include "cli/nearest.hpp"
+#include "cli/versions.hpp"
 #include "show/log_json.hpp"
 #include "show/print.hpp"
-#include "version.hpp"
 
 namespace rlock::cli {
 
@@ -32,7 +32,7 @@ namespace {
 
 Finished printed(std::string_view text) { return {show::print_for_reader(text)}; }
 
-Finished print_version() { return printed("rlock " + std::string(version) + "\n"); }
+Finished print_version() { return printed(versions()); }
 
 Finished failed(const base::Error& error) {
   const int status = base::exit_status_of(error.code);
@@ -152,8 +152,8 @@ Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
       return fail(ErrorCode::usage,
                   in_quotes(*command) + " is not an option of rlock run" + std::string(instead_of_shell_line));
     }
-    return fail(ErrorCode::usage,
-                in_quotes(*command) + " comes after KEY; options go before KEY, and COMMAND after --");
+    return fail(ErrorCode::usage, in_quotes(command->substr(0, command->find('='))) +
+                                      " comes after KEY; options go before KEY, and COMMAND after --");
   }
   options.command.assign(std::move_iterator(command), std::move_iterator(words.end()));
   if (options.command.empty()) {
@@ -217,7 +217,6 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   if (options.quiet) base::set_log_level(base::LogLevel::error);
   if (options.syslog) base::log_to_syslog();
   note_strange_variables();
-  for (const auto& note : settings.notes()) base::log_note(note);
   for (const auto& advice : settings.advice()) base::log_advice(advice);
   return verb->handler;
 }

@@ -41,16 +41,12 @@ class Settings {
 
   commands::Options& options() { return options_; }
 
-  /// What to say when it is known whether -q wants it said.
-  void note(std::string text) { notes_.push_back(std::move(text)); }
-  const std::vector<std::string>& notes() const { return notes_; }
-  /// The same of what base::log_advice is to say.
+  /// What base::log_advice is to say when it is known whether -q wants it said.
   void advise(std::string text) { advice_.push_back(std::move(text)); }
   const std::vector<std::string>& advice() const { return advice_; }
 
  private:
   commands::Options& options_;
-  std::vector<std::string> notes_;
   std::vector<std::string> advice_;
   unsigned long set_ = 0;  ///< a bit a row
   unsigned long off_ = 0;  ///< the flags that are set to false

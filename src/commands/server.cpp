@@ -1,13 +1,10 @@
 #include "commands/server.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 
 #include "base/log.hpp"
-#include "base/named_file.hpp"
-#include "base/read.hpp"
 #include "base/text.hpp"
+#include "commands/credentials.hpp"
 #include "lock/cluster.hpp"
 #include "lock/quorum.hpp"
 #include "lock/single_server.hpp"
@@ -21,31 +18,6 @@ using base::fail;
 using base::Result;
 
 namespace {
-
-constexpr std::size_t max_secret = 4096;  // bytes
-
-// what: the option that names the file.
-Result<std::string> read_password_file(std::string_view what, const std::string& path) {
-  const auto file = base::NamedFile::open(path);
-  if (!file) {
-    return fail(ErrorCode::configuration, std::string(what) + ": " + base::without_credentials(file.error().message));
-  }
-  errno = 0;
-  auto line = base::read_line(file->fd(), max_secret);
-  if (!line && errno != 0) {
-    return base::fail_errno(ErrorCode::configuration,
-                            std::string(what) + ": cannot read " + base::without_credentials(path));
-  }
-  if (line && line->ends_with('\r')) line->pop_back();
-  if (!line || line->empty()) {
-    return fail(ErrorCode::configuration,
-                std::string(what) + ": no password on the first line of " + base::without_credentials(path));
-  }
-  if (const auto mend = file->mend_for_reading()) {
-    base::log_note("everybody can read the password in " + base::without_credentials(path) + "; " + *mend);
-  }
-  return *line;
-}
 
 // what: where the key was given.
 Result<lock::Names> names_of(const Options& options, const std::string& key, const std::string& what) {
@@ -67,35 +39,17 @@ bool is_this_machine(const redis::Endpoint& endpoint) {
   return endpoint.host == "localhost" || endpoint.host == "::1" || endpoint.host.starts_with("127.");
 }
 
-// The first host that this password would be sent to without encryption over a network.
-const redis::Endpoint* in_the_clear(const redis::Address& address) {
+// The first host that this password would be sent to without encryption over a network; empty: there is none.
+std::string in_the_clear(const redis::Address& address) {
   const bool has_secret = (address.password && !address.password->empty()) || address.sentinel_password;
-  if (!has_secret || address.tls || address.transport == redis::Transport::unix_socket) return nullptr;
+  if (!has_secret || address.tls || address.transport == redis::Transport::unix_socket) return "";
   const auto other = std::ranges::find_if_not(address.endpoints, is_this_machine);
-  return other == address.endpoints.end() ? nullptr : &*other;
-}
-
-// of_file: what stands in --password-file, as soon as it has been read. It is read once: it may be a pipe.
-Result<void> add_passwords(redis::Address& address, const Options& options, std::optional<std::string>& of_file) {
-  if (!address.password && !options.password_file.empty()) {
-    if (!of_file) of_file = RLOCK_TRY(read_password_file(options.password_file_source, options.password_file));
-    address.password = of_file;
-  }
-  if (const char* secret = std::getenv("REDISCLI_AUTH");
-      !address.password && !address.is_local && secret != nullptr && *secret != '\0') {
-    address.password = secret;
-  }
-  // A user without a password is still sent to the server, which must not take us for the default user.
-  if (!address.password && !address.user.empty()) address.password = "";
-  if (!address.sentinel_password_file.empty()) {
-    address.sentinel_password =
-        RLOCK_TRY(read_password_file("--server: ?sentinel_password_file", address.sentinel_password_file));
-  }
-  return {};
+  if (other == address.endpoints.end()) return "";
+  return address.host_may_be_secret ? "another host" : other->host;
 }
 
 redis::Greeting greeting_of(const redis::Address& address) {
-  return {address.user, address.password, address.database};
+  return {address.user, address.password, address.database, std::string(address.lone_word_note())};
 }
 
 // The same for all users of a server.
@@ -166,14 +120,14 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     return fail(wrong, options.servers_source + " " + together.error().message);
   }
   RLOCK_TRY(check_mode(options, addresses.size()));
-  std::optional<std::string> password;
-  const redis::Endpoint* other_host = nullptr;
+  Credentials credentials(options);
+  std::string other_host;
   for (auto& address : addresses) {
-    RLOCK_TRY(add_passwords(address, options, password));
-    if (other_host == nullptr) other_host = in_the_clear(address);
+    RLOCK_TRY(credentials.add_to(address));
+    if (other_host.empty()) other_host = in_the_clear(address);
   }
-  if (other_host != nullptr) {
-    base::log_advice("the password goes to " + other_host->host +
+  if (!other_host.empty()) {
+    base::log_advice("the password goes to " + other_host +
                      " as it is, for all in between to read; rediss:// encrypts");
   }
   return addresses;

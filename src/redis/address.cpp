@@ -182,6 +182,18 @@ Result<Address> read_unix(const Url& url, Address address) {
   return address;
 }
 
+std::string text_of(std::span<const Endpoint> endpoints) {
+  std::string hosts;
+  for (const auto& endpoint : endpoints) hosts += (hosts.empty() ? "" : ",") + endpoint.name();
+  return hosts;
+}
+
+// Of `redis://WORD`, in place of which somebody may have written the password: what is more than a word is a host.
+bool may_be_secret(const Url& url) {
+  return url.user.empty() && !url.password && url.hosts.find_first_of(".:,") == url.hosts.npos &&
+         url.hosts != "localhost";
+}
+
 void add_to_query(std::string& query, std::string_view name, const std::string& value) {
   if (value.empty()) return;
   query += query.empty() ? '?' : '&';
@@ -201,6 +213,7 @@ Result<Address> parse_url(std::string_view text) {
   const auto url = RLOCK_TRY(Url::split(text));
   address.user = url.user;
   address.password = url.password;
+  if (url.has_lone_word) address.lone_word = LoneWord::password;
   if (url.scheme == "unix") return read_unix(url, std::move(address));
   const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
   if (scheme == schemes.end()) {
@@ -212,6 +225,7 @@ Result<Address> parse_url(std::string_view text) {
   if (scheme->tls == Tls::yes) address.tls.emplace();
   RLOCK_TRY(read_query(url, address));
   address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
+  address.host_may_be_secret = may_be_secret(url);
   RLOCK_TRY(read_path(url.path, address));
   return address;
 }
@@ -245,22 +259,49 @@ std::string Address::display() const {
   }
   add_to_query(query, "sentinel_user", sentinel_user);
   add_to_query(query, "sentinel_password_file", sentinel_password_file);
-  return name() + query;
+  return text(user, text_of(endpoints)) + query;
 }
 
 std::string Address::name() const {
+  if (!host_may_be_secret) return text(lone_word == LoneWord::user ? "" : user, text_of(endpoints));
+  return text("", "***");
+}
+
+std::string Address::text(std::string_view user_part, const std::string& hosts) const {
   if (is_local) return "local";
-  const auto who = user.empty() ? std::string() : escape(user, "%:@/?#,") + ":@";
+  const auto who = user_part.empty() ? std::string() : escape(user_part, "%:@/?#,") + ":@";
   if (transport == Transport::unix_socket) {
     return "unix://" + who + escape(path, "%?,") + (database != 0 ? "?db=" + std::to_string(database) : "");
   }
   const auto tls_wanted = tls ? Tls::yes : Tls::no;
   const auto* scheme =
       std::ranges::find_if(schemes, [&](const Scheme& s) { return s.kind == kind && s.tls == tls_wanted; });
-  std::string hosts;
-  for (const auto& endpoint : endpoints) hosts += (hosts.empty() ? "" : ",") + endpoint.name();
   return std::string(scheme->name) + "://" + who + hosts + (master.empty() ? "" : "/" + escape(master, "%/?,")) +
          (database != 0 ? "/" + std::to_string(database) : "");
+}
+
+std::string Address::shown_host() const {
+  return host_may_be_secret ? "the host of the URL (not shown: it may be a password)" : endpoints.front().host;
+}
+
+void Address::take_lone_word_for_user() {
+  if (lone_word != LoneWord::password) return;
+  lone_word = LoneWord::user;
+  user = std::move(*password);
+  password.reset();
+}
+
+std::string_view Address::lone_word_note() const {
+  switch (lone_word) {
+    case LoneWord::none:
+      break;
+    case LoneWord::password:
+      return "; the word before the @ was taken for the password: write USER:@ if it is the user";
+    case LoneWord::user:
+      return "; the word before the @ was taken for the user, as the password comes from elsewhere: write :PASSWORD@ "
+             "if it is the password";
+  }
+  return "";
 }
 
 Result<void> check_together(std::span<const Address> addresses) {

@@ -27,6 +27,7 @@ Address address_of(const Address& cluster, const Endpoint& node) {
   auto address = cluster;
   address.kind = Kind::server;
   address.endpoints = {node};
+  if (node != cluster.endpoints.front()) address.host_may_be_secret = false;
   return address;
 }
 
@@ -89,7 +90,7 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
     if (!master && !(node_ && base::may_pass(master.error()))) return std::unexpected(std::move(master).error());
     if (master) node_ = std::move(*master);
   }
-  auto addresses = RLOCK_TRY(resolve(*node_, wait));
+  auto addresses = RLOCK_TRY(resolve(*node_, node_->host, wait));
   // In messages behind the name, where that is not the node itself.
   return Target{std::move(addresses), node_->host, address_.tls,
                 name_.ends_with("//" + node_->name()) ? "" : node_->name()};
@@ -97,6 +98,7 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
 
 Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
   const auto map = RLOCK_TRY(ask_one_of(nodes_, address_, greeting_, wait));
+  if (std::exchange(address_.host_may_be_secret, false)) name_ = address_.name();
   for (const auto& range : map.ranges) {
     for (const auto& node : range.nodes) {
       if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);

@@ -177,4 +177,8 @@ Result<std::vector<Reply>> Connection::drain() {
   }
 }
 
+std::string hiredis_version() {
+  return std::to_string(HIREDIS_MAJOR) + "." + std::to_string(HIREDIS_MINOR) + "." + std::to_string(HIREDIS_PATCH);
+}
+
 }  // namespace rlock::redis

@@ -61,4 +61,7 @@ class Connection {
   std::size_t unparsed_ = 0;  ///< bytes received since the last complete reply
 };
 
+/// Of the hiredis inside: 1.2.0.
+std::string hiredis_version();
+
 }  // namespace rlock::redis

@@ -102,13 +102,15 @@ class Lookup {
 
 }  // namespace
 
+std::string c_ares_version() { return ::ares_version(nullptr); }
+
 base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::uint16_t port, base::Wait wait) {
   using namespace std::chrono_literals;
   const auto left = std::chrono::duration_cast<base::Duration>(wait.until() - base::BootClock::now());
   Lookup lookup;
   if (const int status = lookup.start(host, port, std::clamp<base::Duration>(left / 4, 50ms, 2s));
       status != ARES_SUCCESS) {
-    return fail(ErrorCode::internal, "cannot look " + host + " up: " + ::ares_strerror(status));
+    return fail(ErrorCode::internal, ::ares_strerror(status));
   }
   bool is_late = false;
   while (!lookup.is_done() && !is_late) {
@@ -117,10 +119,10 @@ base::Result<std::vector<SocketAddress>> ask_dns(const std::string& host, std::u
   }
   if (!lookup.addresses().empty()) return std::move(lookup.addresses());
   if (!lookup.is_done() || lookup.status() == ARES_ETIMEOUT) {
-    return fail(ErrorCode::unreachable, "no answer from the resolver for " + host);
+    return fail(ErrorCode::unreachable, "no answer from the resolver");
   }
   const auto* why = lookup.status() == ARES_SUCCESS ? "it has no address" : ::ares_strerror(lookup.status());
-  return fail(ErrorCode::unreachable, "cannot resolve " + host + ": " + why);
+  return fail(ErrorCode::unreachable, why);
 }
 
 }  // namespace rlock::redis

@@ -1,5 +1,7 @@
 #include "redis/fixed_locator.hpp"
 
+#include <utility>
+
 #include "redis/resolve.hpp"
 
 namespace rlock::redis {
@@ -13,7 +15,8 @@ base::Result<Target> FixedLocator::locate(Reason reason, base::Wait wait) {
       found_ = {{unix_address(address_.path)}};
     } else {
       const auto& endpoint = address_.endpoints.front();
-      found_ = {RLOCK_TRY(resolve(endpoint, wait)), endpoint.host, address_.tls};
+      found_ = {RLOCK_TRY(resolve(endpoint, address_.shown_host(), wait)), endpoint.host, address_.tls};
+      if (std::exchange(address_.host_may_be_secret, false)) name_ = address_.name();
     }
   }
   return found_;

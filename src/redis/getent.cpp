@@ -121,9 +121,7 @@ bool knows_more_than_dns() {
 }
 
 base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Wait wait) {
-  const auto unknown = [&](const std::string& why) {
-    return fail(ErrorCode::unreachable, "cannot resolve " + host + ": " + why);
-  };
+  const auto unknown = [&](const std::string& why) { return fail(ErrorCode::unreachable, why); };
   if (host.starts_with('-')) return unknown("not a name");
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return base::fail_errno(ErrorCode::internal, "pipe");
@@ -132,7 +130,7 @@ base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std
   pid_t pid = 0;
   if (const int error = spawn(host, theirs.get(), pid); error != 0) {
     errno = error;
-    return base::fail_errno(ErrorCode::unreachable, "cannot resolve " + host + ": getent");
+    return base::fail_errno(ErrorCode::unreachable, "getent");
   }
   const Child child(pid);
   theirs.reset();
@@ -144,7 +142,7 @@ base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std
       case base::Readiness::interrupted:
         return base::interrupted();
       case base::Readiness::timed_out:
-        return fail(ErrorCode::unreachable, "no answer from the resolver for " + host);
+        return fail(ErrorCode::unreachable, "no answer from the resolver");
       case base::Readiness::ready:
         break;
     }

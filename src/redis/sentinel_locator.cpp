@@ -101,7 +101,8 @@ Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
   master_ = RLOCK_TRY(ask_sentinels(wait));
   const auto& endpoint = master_->endpoint;
   name_ = address_.master + " at " + endpoint.name();
-  auto addresses = RLOCK_TRY(resolve(endpoint, wait));
+  address_.host_may_be_secret = false;
+  auto addresses = RLOCK_TRY(resolve(endpoint, endpoint.host, wait));
   return Target{std::move(addresses), endpoint.host, address_.tls};
 }
 

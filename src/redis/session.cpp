@@ -174,6 +174,7 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
     if (!reply.is_error()) continue;
     const bool lacks_password = greeting_.password && greeting_.password->empty();
     refusal = lacks_password ? error_without_password(reply, name()) : error_of(reply, name());
+    if (refusal->code == ErrorCode::refused) refusal->message += greeting_.note;
   }
   if (refusal) return dropped<void>(std::move(*refusal));
   return {};

@@ -18,6 +18,7 @@ struct Greeting {
   std::string user;  ///< empty: the default user
   std::optional<std::string> password;
   int database = 0;
+  std::string note{};  ///< what a message adds where it is refused
 };
 
 /// When the greeting is sent.

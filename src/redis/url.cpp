@@ -69,8 +69,7 @@ base::Result<Url> Url::split(std::string_view text) {
   url.scheme = scheme;
   auto rest = text.substr(scheme.size() + scheme_end.size());
   if (const auto at = find_at(scheme, rest); at != std::string_view::npos) {
-    // A lone part is the password, as redis-cli has it: taken for a user it would be shown. A user whose password comes
-    // from elsewhere is `user:`.
+    // A lone word is the password, as redis-cli has it, unless somebody knows one from elsewhere.
     auto credentials = rest.substr(0, at);
     rest.remove_prefix(at + 1);
     const bool has_user = credentials.find(':') != std::string_view::npos;
@@ -79,6 +78,7 @@ base::Result<Url> Url::split(std::string_view text) {
     if (!user || !password) return fail(ErrorCode::usage, "has a broken % escape");
     url.user = *user;
     if (!password->empty()) url.password = *password;
+    url.has_lone_word = !has_user && url.password;
   }
   const auto place = take_until(rest, '?');
   while (!rest.empty()) {

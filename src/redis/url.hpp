@@ -16,6 +16,7 @@ struct Url {
   std::string scheme;  ///< empty: there is none, and no other part either
   std::string user;
   std::optional<std::string> password;  ///< an empty one is none
+  bool has_lone_word = false;           ///< no colon before the @: it is the password, or a user
   std::string hosts;
   std::string path;  ///< with the slash that it begins with; empty where there is none
   std::vector<std::pair<std::string, std::string>> query;

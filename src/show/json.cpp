@@ -114,4 +114,6 @@ std::string locks_json(const std::vector<ListedLock>& sights, std::span<const lo
   return dump(value);
 }
 
+std::string json_library_version() { return json::meta()["version"]["string"]; }
+
 }  // namespace rlock::show

@@ -17,4 +17,7 @@ std::string lock_json(const ListedLock& sight);
 /// {"version", "locks": [object, …]}, and "unseen": [{"server", "error"}, …] where servers did not answer.
 std::string locks_json(const std::vector<ListedLock>& sights, std::span<const lock::Unseen> unseen);
 
+/// Of the nlohmann-json inside: 3.11.2.
+std::string json_library_version();
+
 }  // namespace rlock::show

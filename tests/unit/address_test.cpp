@@ -57,6 +57,38 @@ TEST(Address, TakesALonePartForThePassword) {
   EXPECT_EQ(user->display(), "redis://ann:@h:6379");
 }
 
+TEST(Address, ALoneWordIsTheUserOnceThePasswordIsKnownFromElsewhere) {
+  auto lone = Address::parse("redis://canary@h");
+  ASSERT_TRUE(lone);
+  lone->take_lone_word_for_user();
+  EXPECT_EQ(lone->user, "canary");
+  EXPECT_FALSE(lone->password);
+  EXPECT_EQ(lone->name(), "redis://h:6379");
+  EXPECT_EQ(lone->display(), "redis://canary:@h:6379");
+  auto both = Address::parse("redis://ann:canary@h");
+  ASSERT_TRUE(both);
+  both->take_lone_word_for_user();
+  EXPECT_EQ(both->password, "canary");
+  EXPECT_EQ(both->lone_word_note(), "");
+}
+
+TEST(Address, AHostThatIsOneWordIsNotShownUntilItIsKnownToBeOne) {
+  for (const auto* url :
+       {"redis://canary", "rediss://canary/2", "redis+sentinel://canary/m", "redis+cluster://canary"}) {
+    auto address = Address::parse(url);
+    ASSERT_TRUE(address) << url;
+    EXPECT_EQ(address->name().find("canary"), std::string::npos) << url;
+    EXPECT_EQ(address->shown_host().find("canary"), std::string::npos) << url;
+    EXPECT_NE(address->display().find("canary"), std::string::npos) << url;
+    address->host_may_be_secret = false;
+    EXPECT_NE(address->name().find("canary"), std::string::npos) << url;
+  }
+  for (const auto* url :
+       {"redis://h.example", "redis://h:6379", "redis://ann:@h", "redis://localhost", "redis://[::1]"}) {
+    EXPECT_FALSE(Address::parse(url)->host_may_be_secret) << url;
+  }
+}
+
 TEST(Address, ReadsUnixUrlsAndLocal) {
   const auto socket = Address::parse("unix:///run/redis%20x.sock?db=2");
   ASSERT_TRUE(socket);
