@@ -194,7 +194,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 
 @test "files that cannot be used are a matter of configuration, and nothing is sent" {
   expect_error 78 cacert rlock --server "rediss://localhost:$strict_port?cacert=/nosuch/file" run "$key" -- touch ran
-  expect_error 78 cert= rlock --server "$(url localhost "$port" '&cert=/nonexistent&key=/nonexistent')" run "$key" -- touch ran
+  expect_error 78 cert= rlock --server "$(url localhost "$port" "&cert=/nonexistent&key=$dir/client.key")" run "$key" -- touch ran
   expect_error 64 key rlock --server "$(url localhost "$port" "&cert=$dir/client.crt")" run "$key" -- touch ran
   expect_error 64 'cacert' rlock --server "rediss://localhost:$port?cacrt=x" run "$key" -- touch ran
   [ ! -e ran ]
