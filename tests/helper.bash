@@ -182,6 +182,15 @@ write_job() {
   printf '#!/bin/sh\n(setsid ./beat daemon >/dev/null 2>&1 &)\nexec ./beat job\n' >job
   chmod +x beat job
 }
+# start_job [OPTION...]: that job with its daemon under the lock, at work when this returns, and the guard too.
+start_job() {
+  write_job
+  rlock run "$@" "$key" -- ./job 3>&- &
+  rlock=$!
+  until_true 10 job_runs
+  until_true 10 guard_of "$rlock"
+  guard=$(guard_of "$rlock")
+}
 job_runs() { [ -s job.beats ] && [ -s daemon.beats ]; }
 job_is_dead() { is_gone "$(cat job.pid)" && is_gone "$(cat daemon.pid)"; }
 last_beat() { sort -n job.beats daemon.beats | tail -n 1; }
@@ -207,6 +216,26 @@ python_with() {
 # needs_mounts: skips the test where it cannot mount for itself alone. To be called by the test itself, not under run.
 needs_mounts() {
   { [ "$EUID" = 0 ] && unshare --mount true 2>/dev/null; } || skip 'needs root and mount namespaces'
+}
+
+# needs_freezer: makes a control group of version 1 in $freezer, where a frozen process cannot be killed, as one that is stuck
+# in the kernel; skips the test where it cannot. The teardown of the file has to call thaw.
+needs_freezer() {
+  freezer=/sys/fs/cgroup/freezer/rlock-$$-$BATS_TEST_NUMBER
+  mkdir "$freezer" 2>/dev/null || skip 'needs root and the freezer of cgroup v1'
+}
+# freeze PID
+freeze() {
+  echo "$1" >"$freezer/cgroup.procs"
+  echo FROZEN >"$freezer/freezer.state"
+  until_true 10 grep -qx FROZEN "$freezer/freezer.state"
+}
+# Kills what is frozen; does nothing without a freezer.
+thaw() {
+  [ -e "${freezer:-}" ] || return 0
+  xargs -r kill -KILL <"$freezer/cgroup.procs" || true
+  echo THAWED >"$freezer/freezer.state"
+  until_true 10 rmdir "$freezer"
 }
 
 # expect STATUS COMMAND...: runs it (output in $output, $lines) and checks its exit status.

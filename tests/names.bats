@@ -20,6 +20,10 @@ setup() {
   chmod 755 bin/rlock
   PATH=$PWD/bin:$PATH
 }
+teardown() {
+  thaw
+  end_jobs
+}
 
 # Before a command that goes on in the background: a function there would be a process between it and its end.
 enter() { enter=(nsenter --net="/proc/$holder/ns/net" --mount="/proc/$holder/ns/mnt" --root="/proc/$holder/root" --wdns="$PWD"); }
@@ -111,6 +115,19 @@ other_names() {
   kill -TERM $!
   ended 143 $!
   is_gone "$(cat pid)"
+}
+
+@test "a getent that is stuck in the kernel, where nothing ends it, holds up nothing" {
+  needs_freezer
+  names other.test=127.0.0.1
+  other_names <<<"echo x >>asked; echo \$\$ >$freezer/cgroup.procs; echo FROZEN >$freezer/freezer.state; exit 2"
+  rlock --server redis://printer.local acquire --connect-timeout 300ms -w 3s "$key" 3>&- 2>said &
+  until_true 10 test -s asked
+  until_true 10 is_gone $!
+  ended 69 $!
+  # It is asked again only when that one is gone.
+  [ "$(wc -l <asked)" = 1 ]
+  grep -q 'stuck in the kernel' said
 }
 
 @test "look-ups during a run: the supervisor, which reaps all, and they do not get in each other's way" {

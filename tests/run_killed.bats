@@ -4,16 +4,6 @@ load helper
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# start_job [OPTION...]: a job with its daemon under the lock, at work when this returns, and the guard too.
-start_job() {
-  write_job
-  rlock run "$@" "$key" -- ./job 3>&- &
-  rlock=$!
-  until_true 10 job_runs
-  until_true 10 guard_of "$rlock"
-  guard=$(guard_of "$rlock")
-}
-
 # tell WHAT SINCE: how long it took, in the output of bats; under load it may take long, so nobody checks it.
 tell() { echo "# $1 after $((${EPOCHREALTIME//[.,]/} - ${2//[.,]/})) us" >&3; }
 
@@ -103,7 +93,7 @@ is_in_state() { [ "$(state_of "$2")" = "$1" ]; }
 }
 none_of() { ! pgrep -fx "$1"; }
 
-@test "rlock stopped: the command is dead by the end of the lease, and rlock tells of it when it goes on" {
+@test "rlock stopped: the command is dead by the end of the lease, and rlock is woken to tell of it" {
   start_job -t 2s
   local stopped
   kill -STOP "$rlock"
@@ -111,7 +101,6 @@ none_of() { ! pgrep -fx "$1"; }
   until_true 5 job_is_dead
   holds "$(last_beat) < $stopped + 2"
   until_true 5 is_free
-  kill -CONT "$rlock"
   ended 79 "$rlock"
 }
 
@@ -126,7 +115,6 @@ none_of() { ! pgrep -fx "$1"; }
   stopped=$(uptime_now)
   until_true 5 job_is_dead
   holds "$(last_beat) < $stopped + 2"
-  kill -CONT "$rlock"
   ended 79 "$rlock"
 }
 

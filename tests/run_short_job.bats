@@ -124,12 +124,12 @@ has_threads() { set -- "$1" /proc/"$2"/task/*; (($# - 1 == $1)); }
 # own_descriptors N PID: so many besides those that it got from its caller.
 own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inode):')" = "$1" ]; }
 
-@test "a waiter has the connection and one thread; a holder three events and a timer besides; its guard a timer, and a pidfd of rlock and of each process below" {
+@test "a waiter has the connection, a timer and one thread; a holder three events and a timer besides; its guard a timer, and a pidfd of rlock and of each process below" {
   not_sanitized 'has threads of its own'
   rlock run "$key" -- sleep 60 3>&- &
   local holder=$! waiter guard
   until_true 10 has_threads 2 "$holder"
-  until_true 10 own_descriptors 5 "$holder"
+  until_true 10 own_descriptors 6 "$holder"
   guard=$(guard_of "$holder")
   has_threads 1 "$guard"
   until_true 10 own_descriptors 3 "$guard"
@@ -137,7 +137,7 @@ own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inod
   waiter=$!
   until_true 10 waiting 1
   has_threads 1 "$waiter"
-  own_descriptors 1 "$waiter"
+  until_true 10 own_descriptors 2 "$waiter"
 }
 
 # wire_size WORD...: the bytes of this request.

@@ -336,7 +336,7 @@ are_in_state() {
   close_terminal
 }
 
-@test "a command that Ctrl-Z keeps beyond the lease is dead by its end, and fg tells of it" {
+@test "a command that Ctrl-Z keeps beyond the lease is dead by its end, and rlock ends and tells of it" {
   write_listener
   open_terminal
   keys "rlock run -t 8s $key -- ./listener\n"
@@ -347,7 +347,8 @@ are_in_state() {
   until_true 10 are_in_state T "$rlock" "$(cat listening)"
   until_true 10 is_gone "$(cat listening)"
   until_true 10 is_free
-  keys 'fg; echo $? >status\n'
+  until_true 10 is_gone "$rlock"
+  keys 'wait %1; echo $? >status\n'
   until_true 10 [ -s status ]
   [ "$(cat status)" = 79 ]
   close_terminal

@@ -21,3 +21,17 @@ teardown_file() { stop_servers; }
   grep -q '[1-9]' instants
   awk '$1 != 0 && $1 < 1000000 { early = 1; print } END { exit early }' instants
 }
+
+# has_timer PID SECONDS: one that counts the time asleep, and is due within so much.
+has_timer() {
+  awk -v within="$2" '/^clockid:/ { counts = $2 == 7 } /^it_value:/ && counts { sub(/.*\(/, ""); left = $0 + 0; found = found || (left > 0 && left < within) }
+    END { exit !found }' /proc/"$1"/fdinfo/*
+}
+
+@test "the next renewal and a waiter's next heartbeat are on such timers" {
+  rlock run -t 60s "$key" -- sleep 60 3>&- &
+  # After 20 s; the command is to be asked to end at 53 s.
+  until_true 10 has_timer $! 21
+  rlock run "$key" -- true 3>&- &
+  until_true 10 has_timer $! 10
+}

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <span>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
@@ -25,6 +28,10 @@ class BootTimer {
     spec.it_value = to_timespec(std::max(at.time_since_epoch(), Instant::duration(1)));
     ::timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
   }
+
+  /// poll_until(fds, until, mask) which ends in time on a machine that was suspended meanwhile. Sets the timer for it,
+  /// if it is to be longer than 10 ms.
+  int poll(std::span<pollfd> fds, Instant until, const sigset_t* mask);
 
  private:
   Fd fd_;

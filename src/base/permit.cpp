@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <csignal>
 #include <new>
 
 namespace rlock::base {
@@ -37,6 +38,7 @@ void Permit::extend(Instant until) {
   auto current = shared_->until.load();
   while (current < wanted && !shared_->until.compare_exchange_weak(current, wanted)) {
   }
+  timer_.move(this->until());
 }
 
 void Permit::raise(Loss loss) {
@@ -50,6 +52,36 @@ void Permit::revoke(Loss loss) {
   wake_.raise();
 }
 
-void Permit::end() { shared_->over = true; }
+void Permit::end() {
+  shared_->over = true;
+  disarm();
+}
+
+Result<void> Permit::arm(pid_t self) {
+  if (self == 1) return fail(ErrorCode::internal, "a kernel timer cannot end process 1");
+  return timer_.arm(until());
+}
+
+Result<void> Permit::KillTimer::arm(Instant at) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  if (::timer_create(CLOCK_BOOTTIME, &event, &timer_) != 0) return fail_errno(ErrorCode::internal, "timer_create");
+  is_set_ = true;
+  move(at);
+  return {};
+}
+
+// A timer that was taken away meanwhile, or is that of the process which forked this one, is none to the kernel.
+void Permit::KillTimer::move(Instant at) const {
+  if (!is_set_) return;
+  itimerspec spec{};
+  spec.it_value = to_timespec(at.time_since_epoch());
+  ::timer_settime(timer_, TIMER_ABSTIME, &spec, nullptr);
+}
+
+void Permit::KillTimer::disarm() {
+  if (is_set_.exchange(false)) ::timer_delete(timer_);
+}
 
 }  // namespace rlock::base

@@ -38,7 +38,13 @@ class Keeping {
                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
                 .guard_title = "rlock-guard " + base::printable(options.key),
                 .words = [this](base::Permit::Loss loss) { return words(loss); },
-                .orphaned = [this] { release_late(); }} {
+                .orphaned = [this] { release_late(); },
+                .alone =
+                    [this](const std::function<void()>& act) {
+                      if (renewal_) return renewal_->while_asleep(act);
+                      act();
+                      return true;
+                    }} {
     request_.fence = lease.fence;
   }
 
@@ -50,6 +56,9 @@ class Keeping {
     RLOCK_TRY(permit_->share());
     keeper_.emplace(*permit_, charge_);
     RLOCK_TRY(keeper_->begin());
+    if (charge_.at_end == process::AtEnd::kill) {
+      if (auto armed = permit_->arm(::getpid()); !armed) base::log_note("no timer of the kernel stands behind the guard: " + armed.error().message);
+    }
     backend_ = open_for_holder(options_, place_.servers, place_.names.lock, options_.connect_timeout);
     renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
     auto started = renewal_->start();
@@ -59,7 +68,14 @@ class Keeping {
 
   void run() {
     const auto ending = keeper_->watch();
+    permit_->disarm();
     renewal_->stop();
+    if (ending == process::Keeper::Ending::left_behind) {
+      base::log_error("process " + std::to_string(charge_.process.process().pid) +
+                      ", or what it has started, cannot be killed; not releasing " + options_.key +
+                      ", which is free when its lease ends");
+      return;
+    }
     if (ending != process::Keeper::Ending::released) release_everywhere(*backend_, request_, lease_ends());
     if (ending == process::Keeper::Ending::ended) tell_released();
     keeper_->end();

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,7 +24,6 @@
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
-#include "process/tripwire.hpp"
 #include "show/tell.hpp"
 
 namespace rlock::commands {
@@ -88,18 +88,18 @@ class Run {
     keys_.tell();
 
     terminal_.emplace();
-    // Armed before the last look at the clock: if rlock is frozen from here on, it is killed before the lease can end.
-    std::optional<process::Tripwire> tripwire(std::in_place, permit_->kill_at());
-    const auto spawned = process::spawn(options_.command, signals_);
-    if (const auto* child = std::get_if<process::Spawned>(&spawned)) {
-      return watch_over(*child, tripwire);
-    }
-    tripwire.reset();
+    std::optional<process::Guard> guard;
+    if (const auto why = arm(guard)) return not_started(*why);
+    const auto spawned = process::spawn(options_.command, signals_, permit_->stop_at());
+    if (const auto* child = std::get_if<process::Spawned>(&spawned)) return watch_over(*child, std::move(guard));
+    if (guard) guard->stop();
     permit_->end();
     std::string why;
     auto status = base::exit_cannot_start + 0;
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
       status = base::exit_signal_base + signals_.first_ending().value_or(0);
+    } else if (std::holds_alternative<process::TooLate>(spawned)) {
+      status = base::exit_lost;
     } else if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
       why = cannot_execute(options_.command, failed->error);
       status = failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
@@ -108,6 +108,7 @@ class Run {
     }
     farewell_.not_started(status);
     release(std::nullopt);
+    if (status == base::exit_lost) tell_lost("its lease ends already", "the command was not started");
     if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
     return status;
   }
@@ -120,7 +121,24 @@ class Run {
     return base::exit_cannot_start;
   }
 
-  int watch_over(const process::Spawned& child, std::optional<process::Tripwire>& tripwire) {
+  // The kernel ends rlock at the end of the lease, and the command with it, whatever stands still by then: armed before
+  // the last look at the clock, in spawn. Where it cannot, a guard comes before the command. The error: neither can be
+  // had.
+  std::optional<base::Error> arm(std::optional<process::Guard>& guard) {
+    if (options_.on_lost != OnLost::kill || keys_.leases().empty()) return std::nullopt;
+    const auto self = keys_.leases().request().who.pid;
+    const auto armed = permit_->arm(self);
+    if (armed) return std::nullopt;
+    auto started = process::Guard::start(
+        *permit_, {.marker = keys_.marker(), .before = process::children_so_far()}, 0, orders());
+    if (!started) return started.error();
+    guard = std::move(*started);
+    base::log(self == 1 ? base::LogLevel::info : base::LogLevel::note,
+              "no timer of the kernel stands behind the guard: " + armed.error().message);
+    return std::nullopt;
+  }
+
+  int watch_over(const process::Spawned& child, std::optional<process::Guard> guard) {
     process::Supervision how;
     how.stop_signal = options_.stop_signal;
     // A re-entered token is also in the environment of processes that this run did not start.
@@ -130,15 +148,13 @@ class Run {
     if (options_.tree) how.until = process::Until::all_ended;
     for (const auto& outer : keys_.outer_runs()) how.outer_fds.push_back(outer.fd());
     how.outlived = [&] {
-      tripwire.reset();  // there is a guard now, or none can be had
       base::log_without_blocking();
-      if (options_.no_renew || keys_.leases().empty()) return;
-      auto& leases = keys_.leases();
-      renewal_.emplace(leases, leases.request(), leases.lease(), terms_, *permit_);
-      if (auto started = renewal_->start(); !started) {
-        base::log_error("no renewal of " + options_.key + ", whose lease ends in " + base::age_text(terms_.ttl) + ": " +
-                        started.error().message);
-      }
+      return options_.no_renew || keys_.leases().empty() || start_renewal();
+    };
+    how.alone = [&](const std::function<void()>& act) {
+      if (renewal_) return renewal_->while_asleep(act);
+      act();
+      return true;
     };
     how.continued = [&] {
       if (renewal_) renewal_->check_now();
@@ -152,9 +168,8 @@ class Run {
       tell_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
     };
 
-    auto ending = process::supervise(child, signals_, *permit_, how);
+    auto ending = process::supervise(child, signals_, *permit_, how, std::move(guard));
     if (ending.stopped && how.guard.at_end == process::AtEnd::kill) terminal_->restore();
-    tripwire.reset();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit_->until();
     if (renewal_) renewal_->stop();
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
@@ -173,9 +188,27 @@ class Run {
     return status_of(ending);
   }
 
+  bool start_renewal() {
+    auto& leases = keys_.leases();
+    const bool is_first = !std::exchange(tried_to_renew_, true);
+    renewal_.emplace(leases, leases.request(), leases.lease(), terms_, *permit_);
+    const auto started = renewal_->start();
+    if (started) return true;
+    renewal_.reset();
+    if (is_first) {
+      base::log_error("no renewal of " + options_.key + " yet, whose lease ends in " + base::age_text(terms_.ttl) +
+                      ": " + started.error().message + "; trying again");
+    }
+    return false;
+  }
+
+  show::Lost lost(const std::string& why, const std::string& then) const {
+    return {keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then};
+  }
+
   void tell_lost(const std::string& why, const std::string& then) const {
-    const show::Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
-    base::log_error(lost.message, lost.event);
+    const auto said = lost(why, then);
+    base::log_error(said.message, said.event);
   }
 
   static int status_of(const process::Ending& ending) {
@@ -192,6 +225,11 @@ class Run {
     if (keys_.is_nested()) orders.name = process::NestedName::name;
     orders.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) orders.title += " " + base::printable(key);
+    orders.lost = [this] {
+      const auto said = lost("rlock stood still until its lease ended", "its guard has killed the command");
+      base::log_error(said.message, said.event);  // to syslog: there is no standard error here
+      return base::log_line(base::LogLevel::error, said.message, said.event);
+    };
     orders.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
       // Until the lease has ended on the server too.
@@ -275,6 +313,7 @@ class Run {
   Farewell farewell_;
   std::optional<base::Permit> permit_;
   std::optional<lock::Renewal> renewal_;
+  bool tried_to_renew_ = false;
   std::optional<process::Terminal> terminal_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/boot_timer.hpp"
 #include "base/duration.hpp"
 #include "base/log.hpp"
 
@@ -33,7 +34,7 @@ class Renewal::StopPoller final : public base::Poller {
     std::vector<pollfd> all(fds.begin(), fds.end());
     all.push_back({stop_, POLLIN, 0});
     while (true) {
-      const int n = base::poll_until(all, until, nullptr);
+      const int n = timer_.poll(all, until, nullptr);
       if (all.back().revents != 0) return Readiness::interrupted;
       std::copy(all.begin(), all.end() - 1, fds.begin());
       if (n > 0) return Readiness::ready;
@@ -43,6 +44,7 @@ class Renewal::StopPoller final : public base::Poller {
 
  private:
   int stop_;
+  base::BootTimer timer_;
 };
 
 base::Result<void> Renewal::start() {
@@ -82,10 +84,22 @@ Renewal::~Renewal() {
   thread_.join();
 }
 
+bool Renewal::while_asleep(const std::function<void()>& act) {
+  const Turn turn(turn_, std::try_to_lock);
+  if (!turn || !is_asleep_) return false;
+  act();
+  return true;
+}
+
 void Renewal::keep_alive() {
   Turn turn(turn_);
-  if (is_stopped_) return;
   StopPoller poller(stop_.fd());
+  if (!is_stopped_) renew_until_over(poller, turn);
+  // It does not end before it has to: libraries tidy up behind a thread, and take their locks for that.
+  wait(poller, {}, base::never, turn);
+}
+
+void Renewal::renew_until_over(StopPoller& poller, Turn& turn) {
   next_ = renew_at(lease_.counts_from);
   // The first renewal also turns the watch on, so that a lock deleted from outside is noticed at once.
   auto proceed = renew_once(poller);
@@ -102,11 +116,23 @@ void Renewal::keep_alive() {
     }
   }
   // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
-  // acquires the lock.
-  while (permit_.loss() == base::Permit::Loss::gone && !holding_.wait_fds().empty() &&
-         sleep(poller, base::never, turn) == Woken::to_check) {
+  // acquires the lock. A connection that was made anew tells of no change, so that is asked for from time to time.
+  bool is_told = !holding_.wait_fds().empty();
+  while (permit_.loss() == base::Permit::Loss::gone) {
+    const auto woken = sleep(poller, is_told ? base::never : BootClock::now() + terms_.retry_pause(), turn);
+    if (woken == Woken::to_stop) return;
+    is_told &= woken == Woken::to_check;
     (void)check_once(poller);
   }
+}
+
+Readiness Renewal::wait(StopPoller& poller, std::span<pollfd> fds, Instant until, Turn& turn) {
+  is_asleep_ = true;
+  turn.unlock();
+  const auto woken = poller.wait(fds, until);
+  turn.lock();
+  is_asleep_ = false;
+  return woken;
 }
 
 // Until it is time to renew, check_now() is called, or the server reports a change. Where several hold the lock, each
@@ -123,9 +149,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
     if (BootClock::now() >= check_at) return Woken::to_check;
     auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
-    turn.unlock();
-    const auto woken = poller.wait(fds, std::min(until, check_at));
-    turn.lock();
+    const auto woken = wait(poller, fds, std::min(until, check_at), turn);
     if (is_stopped_) return Woken::to_stop;
     switch (woken) {
       case Readiness::interrupted:

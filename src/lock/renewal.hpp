@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -39,6 +41,9 @@ class Renewal {
   base::Result<void> start();
   /// Renew now: rlock was stopped for an unknown time. Safe to call at any time.
   void check_now();
+  /// Runs this while the thread does nothing but wait, so that a fork in it takes no lock of a library along; false,
+  /// and nothing is run, where the thread is at work.
+  bool while_asleep(const std::function<void()>& act);
   /// From here on the holding is the caller's, and no renewal comes after (R10 of tests/PROOFS.md). Returns at once
   /// where the thread sleeps, as it nearly always does: the next holder is not to wait until it has woken up and ended,
   /// which the destructor sees to. Else within milliseconds, because its waits can be broken off.
@@ -50,6 +55,8 @@ class Renewal {
   enum class Woken { to_renew, to_check, to_stop };
   using Turn = std::unique_lock<std::mutex>;
   void keep_alive();
+  void renew_until_over(StopPoller& poller, Turn& turn);
+  base::Readiness wait(StopPoller& poller, std::span<pollfd> fds, base::Instant until, Turn& turn);
   Woken sleep(StopPoller& poller, base::Instant until, Turn& turn);
   Proceed renew_once(StopPoller& poller);
   Proceed check_once(StopPoller& poller);
@@ -65,8 +72,9 @@ class Renewal {
   LeaseTerms terms_;
   base::Permit& permit_;
   OnRelease on_release_;
-  std::mutex turn_;  ///< held by the thread but while it sleeps: of using the holding, and of is_stopped_
+  std::mutex turn_;  ///< held by the thread but while it sleeps: of using the holding, and of these two
   bool is_stopped_ = false;
+  bool is_asleep_ = false;
   base::Event stop_;
   base::Event nudge_;
   base::Instant next_{};       ///< when to renew

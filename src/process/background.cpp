@@ -36,7 +36,8 @@ void close_all_but(std::span<const int> kept) {
   base::close_descriptors(from, base::max_descriptor);
 }
 
-[[noreturn]] void live(const BackgroundProcess& process, base::Fd told) {
+// What it throws must not unwind through the stack of whoever forked it.
+[[noreturn]] void live(const BackgroundProcess& process, base::Fd told) noexcept {
   auto kept = process.kept;
   kept.push_back(told.get());
   become_background(process.name, process.title, kept);

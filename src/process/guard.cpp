@@ -1,6 +1,7 @@
 #include "process/guard.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/boot_timer.hpp"
 #include "base/poller.hpp"
 #include "process/background.hpp"
+#include "process/other_process.hpp"
 #include "process/priority.hpp"
 
 namespace rlock::process {
@@ -46,29 +48,36 @@ class Watch {
   // The same instant at which rlock acts: on a busy machine either may be late, and both do the same.
   Instant act_at() const { return permit_.kill_at(); }
 
-  // Returns when rlock is dead.
+  // Returns when rlock is dead. Once there is nothing to do at a deadline any more, that is all it waits for.
   void watch() {
-    bool fired = orders_.at_end == AtEnd::nothing;
+    bool may_act = orders_.at_end == AtEnd::kill;
     while (true) {
-      family_.look(fired ? base::never : act_at());
+      may_act = may_act && !permit_.over();
+      if (!permit_.over()) family_.look(may_act ? act_at() : base::never);
       const auto now = BootClock::now();
       // Where rlock is late to act, a last look shortly before the deadline: what is known then is killed without one.
       const auto deadline = now < permit_.stop_at() ? permit_.stop_at() : act_at();
-      if (rlock_is_gone(fired ? now + max_pause : std::min(now + max_pause, deadline))) return;
-      if (!fired && !permit_.over() && BootClock::now() >= act_at()) {
-        permit_.enforce();
-        // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
-        family_.kill_all(BootClock::now() + give_up_after);
-        fired = true;
+      const auto next_look = permit_.over() ? base::never : now + max_pause;
+      if (rlock_is_gone(may_act ? std::min(next_look, deadline) : next_look)) {
+        if (rlock_error_ && !permit_.over()) say(rlock_error_, orders_.lost());
+        return;
       }
+      if (!may_act || permit_.over() || BootClock::now() < act_at()) continue;
+      permit_.enforce();
+      // rlock is alive, but frozen or late: orphans become its children, so they can still be found.
+      family_.kill_all(BootClock::now() + give_up_after);
+      may_act = false;
+      // If it was stopped, all that is left to it is to say so and to end, before the kernel's timer ends it. If it
+      // comes to that, the guard says it.
+      rlock_error_ = standard_error_of(family_.scope().root.pid, rlock_fd_);
+      ::syscall(SYS_pidfd_send_signal, rlock_fd_, SIGCONT, nullptr, 0);
     }
   }
 
   bool rlock_is_gone(Instant until) {
-    timer_.set(until);
-    std::array<pollfd, 2> fds{pollfd{rlock_fd_, POLLIN, 0}, pollfd{timer_.fd(), POLLIN, 0}};
-    base::poll_until(fds, until, nullptr);
-    return fds[0].revents != 0;
+    pollfd rlock{rlock_fd_, POLLIN, 0};
+    timer_.poll({&rlock, 1}, until, nullptr);
+    return rlock.revents != 0;
   }
 
   base::Permit& permit_;
@@ -76,7 +85,20 @@ class Watch {
   const Orders& orders_;
   Family family_;
   base::BootTimer timer_;
+  base::Fd rlock_error_;
 };
+
+// What it throws must not unwind through what was rlock's stack: it ends the guard, and rlock starts another.
+[[noreturn]] void live(const char* name, const std::string& title, const std::vector<int>& kept,
+                       const std::function<void()>& watch) noexcept {
+  become_background(name, title, kept);
+  // Whoever stopped the guard together with rlock: it goes on when rlock is killed, by the kernel's timer if nobody
+  // else.
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT);
+  be_prompt();
+  watch();
+  ::_exit(0);
+}
 
 }  // namespace
 
@@ -91,15 +113,11 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
     rlock_fd.reset(ends[0]);
     alive.reset(ends[1]);
   }
+  kept.push_back(rlock_fd.get());
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
-  if (pid > 0) return Guard(pid, std::move(alive));
-
-  kept.push_back(rlock_fd.get());
-  become_background(name, title, kept);
-  be_prompt();
-  watch(rlock_fd.get());
-  ::_exit(0);
+  if (pid == 0) live(name, title, kept, [&] { watch(rlock_fd.get()); });
+  return Guard(pid, std::move(alive));
 }
 
 base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders) {

@@ -24,6 +24,8 @@ struct Orders {
   /// Its command line, as ps and pgrep -f show it: different from rlock's, so that a pattern for rlock does not match
   /// the guard.
   std::string title;
+  /// The line for rlock's standard error where the guard had to act and rlock has said nothing by its end.
+  std::function<std::string()> lost;
   /// Runs in the guard when rlock has died and nothing of the command is left.
   std::function<void()> orphaned;
 };
@@ -36,10 +38,8 @@ class Guard {
  public:
   /// scope: what is below this process, its root. command: the child that has not been reaped yet; 0: none.
   ///
-  /// Forks, for good: the guard never returns from here. The process may have other threads by then (a guard that was
-  /// killed is replaced), so the guard uses nothing that one of them may have been changing at that moment: the permit,
-  /// which is atomic, copies of `orders`, and memory, whose allocator fork keeps in order. `orphaned` has to keep to
-  /// this too.
+  /// Forks, for good: the guard never returns from here. To be called while no other thread is at work, since a fork
+  /// takes the locks of libraries along as they are.
   static base::Result<Guard> start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders);
   /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
   /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs

@@ -1,17 +1,12 @@
 #include "process/keeper.hpp"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,25 +22,8 @@ using base::Instant;
 
 // Between two looks whether what was asked to end has ended.
 constexpr auto stop_round = 10ms;
-
-// The standard error of the process, fetched when it is needed: nothing is held open meanwhile. Of a file this is a
-// copy of the descriptor: the process and its children share an offset, and would write over what comes from another
-// opening. A socket is copied too, because it cannot be opened again. A pipe or a terminal is opened again, because a
-// write to a copy could block. (If kernel.yama.ptrace_scope is set, only root may copy.)
-base::Fd standard_error_of(const Held& process) {
-  base::Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.fd(), STDERR_FILENO, 0)));
-  struct stat status{};
-  if (copy && ::fstat(copy.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) return copy;
-  const auto path = "/proc/" + std::to_string(process.process().pid) + "/fd/2";
-  return base::Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-}
-
-// Never blocks, if out is from standard_error_of().
-void say(const base::Fd& out, std::string_view line) {
-  if (!out) return;
-  if (::send(out.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK) return;
-  (void)!::write(out.get(), line.data(), line.size());
-}
+// Between two tries to start a guard.
+constexpr auto next_guard = 50ms;
 
 // Enforces the permit on the process: the keeper does, and the guard when the keeper is dead.
 class Ward {
@@ -80,8 +58,7 @@ class Ward {
     if (permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
     if (has_ended && family_.is_over()) return Keeper::Ending::lost;
     if (BootClock::now() < kill_at_) return std::nullopt;
-    kill();
-    return Keeper::Ending::lost;
+    return kill() ? Keeper::Ending::lost : Keeper::Ending::left_behind;
   }
 
   // -1 when it has ended, and what it started has not.
@@ -92,20 +69,23 @@ class Ward {
     return told_ ? permit_.until() : permit_.stop_at();
   }
 
-  // A stopped process keeps its children, so that they are found.
-  void kill() {
+  // A stopped process keeps its children, so that they are found. False: something lives on, or may do so.
+  bool kill() {
     const auto give_up = BootClock::now() + give_up_after;
     charge_.process.send(SIGSTOP);
     family_.look_below(give_up);
     charge_.process.send(SIGKILL);
-    family_.kill_all(give_up);
+    permit_.disarm();
+    const bool none_left = family_.kill_all(give_up);
+    pollfd ended{charge_.process.fd(), POLLIN, 0};
+    return base::PlainPoller().wait({&ended, 1}, give_up) == base::Readiness::ready && none_left;
   }
 
  private:
   void permit_ended() {
     told_ = true;
     const auto loss = permit_.loss();
-    const auto out = standard_error_of(charge_.process);
+    const auto out = standard_error_of(charge_.process.process().pid, charge_.process.fd());
     if (charge_.at_end == AtEnd::kill) {
       stopping_ = true;
       const auto now = BootClock::now();
@@ -134,11 +114,9 @@ class Ward {
 };
 
 void await(const std::vector<int>& readable, base::BootTimer& timer, Instant until) {
-  timer.set(until);
   std::vector<pollfd> fds;
   for (const int fd : readable) fds.push_back({fd, POLLIN, 0});
-  fds.push_back({timer.fd(), POLLIN, 0});
-  base::poll_until(fds, until, nullptr);
+  timer.poll(fds, until, nullptr);
 }
 
 // The guard's part.
@@ -155,6 +133,7 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
       permit.enforce();
       Ward(permit, charge, keeper).kill();
       may_act = false;
+      ::syscall(SYS_pidfd_send_signal, keeper_fd, SIGCONT, nullptr, 0);  // if it was stopped, it has to say so and to end
     }
     await({keeper_fd, is_dead ? -1 : charge.process.fd()}, timer, may_act ? permit.kill_at() : base::never);
   }
@@ -165,7 +144,7 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
     ending = ward.step();
   }
   be_ordinary();
-  if (*ending != Keeper::Ending::released) charge.orphaned();
+  if (*ending == Keeper::Ending::ended || *ending == Keeper::Ending::lost) charge.orphaned();
 }
 
 }  // namespace
@@ -173,11 +152,11 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
 base::Result<void> Keeper::begin() { return start_guard(); }
 
 base::Result<void> Keeper::start_guard() {
-  ++guards_;
   const pid_t keeper = ::getpid();
   guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", charge_.guard_title, {charge_.process.fd()},
                                      [&, keeper](int fd) { stand_by(permit_, charge_, keeper, fd); }));
   guard_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, guard_->pid(), 0)));
+  ++guards_;
   return {};
 }
 
@@ -189,10 +168,13 @@ Keeper::Ending Keeper::watch() {
     if (const auto ending = ward.step()) return *ending;
     if (guard_ && guard_fd_ && base::is_readable(guard_fd_.get())) {
       guard_->stop();
+      guard_.reset();
       guard_fd_.reset();
-      if (guards_ < Guard::max_started) (void)start_guard();
     }
-    await({ward.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer, ward.next_step());
+    const auto lacks_guard = [&] { return !guard_ && guards_ < Guard::max_started; };
+    if (lacks_guard()) charge_.alone([&] { (void)start_guard(); });
+    const auto next = lacks_guard() ? BootClock::now() + next_guard : base::never;
+    await({ward.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer, std::min(next, ward.next_step()));
   }
 }
 

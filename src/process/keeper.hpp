@@ -28,6 +28,8 @@ struct Charge {
   std::function<std::string(base::Permit::Loss loss)> words;
   /// Runs in the guard when the keeper is dead, and the process has ended or has been stopped.
   std::function<void()> orphaned;
+  /// As Supervision has it.
+  std::function<bool(const std::function<void()>&)> alone;
 };
 
 /// Watches over a process from the background, with a guard beside it, as supervise() does over a command: when the
@@ -43,9 +45,10 @@ class Keeper {
   base::Result<void> begin();
 
   enum class Ending {
-    ended,     ///< the process, by itself
-    released,  ///< the permit, with Loss::released
-    lost       ///< the permit otherwise; the process is stopped, or was told
+    ended,       ///< the process, by itself
+    released,    ///< the permit, with Loss::released
+    lost,        ///< the permit otherwise; the process is stopped, or was told
+    left_behind  ///< the same, but something may live on: do not release, and leave the guard to try again
   };
   /// Returns when it is over. Uses no network.
   Ending watch();

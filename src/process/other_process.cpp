@@ -1,5 +1,9 @@
 #include "process/other_process.hpp"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +46,23 @@ Readiness WhileAlive::wait(std::span<pollfd> fds, base::Instant until) {
   const auto readiness = inner_.wait(all, until);
   std::copy(all.begin(), all.end() - 1, fds.begin());
   return all.back().revents != 0 ? Readiness::interrupted : readiness;
+}
+
+// Of a file this is a copy of the descriptor: the process and its children share an offset, and would write over what
+// comes from another opening. A socket is copied too, because it cannot be opened again. A pipe or a terminal is opened
+// again, because a write to a copy could block. (If kernel.yama.ptrace_scope is set, only root may copy.)
+base::Fd standard_error_of(pid_t pid, int pidfd) {
+  base::Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, STDERR_FILENO, 0)));
+  struct stat status{};
+  if (copy && ::fstat(copy.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) return copy;
+  const auto path = "/proc/" + std::to_string(pid) + "/fd/2";
+  return base::Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+}
+
+void say(const base::Fd& out, std::string_view line) {
+  if (!out) return;
+  if (::send(out.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK) return;
+  (void)!::write(out.get(), line.data(), line.size());
 }
 
 }  // namespace rlock::process

@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <string_view>
+
 #include "base/error.hpp"
 #include "base/poller.hpp"
 #include "process/proc.hpp"
@@ -12,6 +14,12 @@ namespace rlock::process {
 /// us; with internal where the kernel cannot hold it (pidfd_open, Linux 5.3). The messages tell what pid is, not where
 /// it comes from.
 base::Result<Held> hold_other_process(pid_t pid);
+
+/// The standard error of a process, fetched when it is needed: nothing is held open meanwhile. pidfd: of the process;
+/// any other descriptor is one that cannot tell.
+base::Fd standard_error_of(pid_t pid, int pidfd);
+/// Writes a line there. Never blocks.
+void say(const base::Fd& standard_error, std::string_view line);
 
 /// Waits as `inner` does, and is interrupted when a process has ended.
 class WhileAlive final : public base::Poller {

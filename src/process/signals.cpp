@@ -84,8 +84,11 @@ Signals::Signals() {
 }
 
 base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
+  // A short job needs no timer; without one, a suspended machine makes this a second late at most.
+  const auto without_timer = std::min(until, base::BootClock::now() + std::chrono::seconds(1));
   while (true) {
-    const int n = base::poll_until(fds, until, &open_mask_);
+    const int n = base::BootClock::now() < without_timer ? base::poll_until(fds, without_timer, &open_mask_)
+                                                         : timer_.poll(fds, until, &open_mask_);
     if (first_ending()) return base::Readiness::interrupted;
     if (n > 0) return base::Readiness::ready;
     if (base::BootClock::now() >= until) return base::Readiness::timed_out;
@@ -94,7 +97,7 @@ base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
 
 bool Signals::asks_to_end(int number) { return std::ranges::find(ending_signals, number) != ending_signals.end(); }
 
-void Signals::wait_event(std::span<pollfd> fds, base::Instant until) { base::poll_until(fds, until, &open_mask_); }
+void Signals::wait_event(std::span<pollfd> fds, base::Instant until) { timer_.poll(fds, until, &open_mask_); }
 
 std::optional<int> Signals::first_ending() const {
   if (taken_count >= static_cast<std::size_t>(received_count)) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <optional>
 
+#include "base/boot_timer.hpp"
 #include "base/poller.hpp"
 
 namespace rlock::process {
@@ -59,6 +60,7 @@ class Signals final : public base::Poller {
   sigset_t open_mask_{};
   sigset_t handled_{};
   sigset_t ignored_{};
+  base::BootTimer timer_;
 };
 
 }  // namespace rlock::process

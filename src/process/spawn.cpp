@@ -11,8 +11,8 @@
 
 namespace rlock::process {
 
-std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vector<std::string>& argv,
-                                                                Signals& signals) {
+std::variant<Spawned, ExecFailed, SignalFirst, TooLate, NoProcess> spawn(const std::vector<std::string>& argv,
+                                                                         Signals& signals, base::Instant latest) {
   std::vector<char*> arguments;
   for (const auto& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -42,10 +42,9 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
   if (child == 0) {
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (signals.first_ending() || ::getppid() != parent) {
-      held_back = true;
-      ::_exit(0);
-    }
+    // The last look at the clock: rlock, or this child, may have stood still since the one before.
+    held_back = signals.first_ending() || ::getppid() != parent || base::BootClock::now() >= latest;
+    if (held_back) ::_exit(0);
     signals.restore_in_child();
     ::execvp(arguments[0], arguments.data());
     exec_error = errno;
@@ -57,7 +56,8 @@ std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vecto
   signals.close_window();
   if (child < 0) return NoProcess{fork_error};
   if (exec_error != 0 || held_back) ::waitpid(child, nullptr, 0);
-  if (held_back) return SignalFirst{};
+  if (held_back && signals.first_ending()) return SignalFirst{};
+  if (held_back) return TooLate{};
   if (exec_error != 0) return ExecFailed{exec_error};
   return Spawned{child, std::move(before)};
 }

@@ -22,6 +22,8 @@ struct ExecFailed {
 };
 /// A signal came before the command could start; it was not started (R16 of tests/PROOFS.md).
 struct SignalFirst {};
+/// It was too late to start the command; it was not started (R2 of tests/PROOFS.md).
+struct TooLate {};
 /// No process could be made: errno.
 struct NoProcess {
   int error;
@@ -30,6 +32,8 @@ struct NoProcess {
 /// Starts argv without a shell, found along PATH, in the caller's process group, with the caller's
 /// signal mask and dispositions, and with none of our descriptors (all are close-on-exec). It is killed
 /// when rlock dies, and orphans below it become children of rlock, unless the kernel refuses that (Scope::adopts).
-std::variant<Spawned, ExecFailed, SignalFirst, NoProcess> spawn(const std::vector<std::string>& argv, Signals& signals);
+/// `latest`: it does not start from then on, wherever rlock was held up on the way.
+std::variant<Spawned, ExecFailed, SignalFirst, TooLate, NoProcess> spawn(const std::vector<std::string>& argv,
+                                                                         Signals& signals, base::Instant latest);
 
 }  // namespace rlock::process

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/boot_timer.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -27,6 +26,8 @@ using base::Instant;
 
 // A job that ends within this needs no guard and no renewal.
 constexpr auto short_job = 10ms;
+// Between two tries to start what is missing.
+constexpr auto next_start = 50ms;
 // Between two rounds of SIGKILL.
 constexpr auto kill_round = 2ms;
 // The same when a process is stuck.
@@ -38,22 +39,22 @@ constexpr auto stuck_after = 1s;
 
 class Supervisor {
  public:
-  Supervisor(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how)
+  Supervisor(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how,
+             std::optional<Guard> guard)
       : child_(child.pid),
         signals_(signals),
         permit_(permit),
         how_(how),
+        guard_(std::move(guard)),
         family_({.root = {.pid = ::getpid()}, .marker = how.marker, .before = child.before, .adopts = is_subreaper()}),
         nested_(how.nested_marker) {}
 
   Ending run() {
+    family_.leave_out(guard_pid());
     const auto first_look = std::min(BootClock::now() + short_job, permit_.stop_at());
     while (!may_end() && BootClock::now() < first_look) signals_.wait_event({}, first_look);
-    if (!may_end()) {
-      start_guard();
-      how_.outlived();
-    }
     while (!may_end()) {
+      if (BootClock::now() >= start_at_) start_missing();
       if (!told_ && (permit_.revoked() || BootClock::now() >= permit_.stop_at())) permit_ended();
       if (stopping_ && permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
       if (stopping_ && stop_all()) break;
@@ -105,20 +106,30 @@ class Supervisor {
         ending_.wait_status = status;
       } else if (guard_ && pid == guard_->pid()) {
         guard_->forget();
+        guard_.reset();
         family_.leave_out(0);
-        start_guard();
+        start_at_ = BootClock::now();
       }
     }
   }
 
+  // The guard, and what the caller starts in a longer job: what cannot be had now is tried again.
+  void start_missing() {
+    // If somebody keeps killing guards, the command goes on without one.
+    const auto lacks_guard = [&] { return !guard_ && guards_ < Guard::max_started; };
+    if (lacks_guard()) how_.alone([&] { start_guard(); });
+    if (!has_begun_) has_begun_ = how_.outlived();
+    start_at_ = lacks_guard() || !has_begun_ ? BootClock::now() + next_start : base::never;
+  }
+
   void start_guard() {
-    if (guards_++ >= Guard::max_started) return;  // the command goes on without one
     auto guard = Guard::start(permit_, family_.scope(), reaped_ ? 0 : child_, how_.guard);
     if (guard) {
       guard_ = std::move(*guard);
       family_.leave_out(guard_->pid());
-    } else {
-      base::log_error("no guard: " + guard.error().message);
+      ++guards_;
+    } else if (!std::exchange(told_of_guard_, true)) {
+      base::log_error("no guard yet: " + guard.error().message + "; trying again");
     }
   }
 
@@ -225,6 +236,7 @@ class Supervisor {
       signal_child(SIGKILL);
       family_.signal(SIGKILL);
     }
+    if (told_) permit_.disarm();
     const auto looked = family_.look(stuck_at_);
     say_refused(family_.signal(SIGKILL));
     if (BootClock::now() < stuck_at_) return false;
@@ -257,12 +269,11 @@ class Supervisor {
     auto fds = nested_.fds();
     // Nobody tells us of the end of orphans that we could not adopt.
     if (!fds.empty() || (reaped_ && !family_.scope().adopts)) at = std::min(at, now + nested_look);
-    timer_.set(at);
-    fds.push_back({timer_.fd(), POLLIN, 0});
+    at = std::min(at, start_at_);
     const auto wake = fds.size();
     fds.push_back({permit_.wake_fd(), POLLIN, 0});
     for (const int outer : how_.outer_fds) fds.push_back({permit_.revoked() ? -1 : outer, POLLIN, 0});
-    signals_.wait_event(fds, at);  // the bound again, in case there was no descriptor for a timer
+    signals_.wait_event(fds, at);
     if (fds[wake].revents != 0) permit_.heard();
     // The holder is dead, and its guard may be dead too: nobody renews, and another holder may start at any moment.
     const auto outers = std::span(fds).subspan(wake + 1);
@@ -284,14 +295,16 @@ class Supervisor {
   };
   std::vector<Asked> asked_;  // the last of each signal that asked us to end
   NestedRuns nested_;
-  base::BootTimer timer_;
   Ending ending_;
+  Instant start_at_{};  // when to start what is missing
   Instant kill_at_{};
   Instant stuck_at_{};  // set with the first SIGKILL
   Instant reaped_at_{};
   bool reaped_ = false;
   bool may_end_ = false;
-  bool childless_ = false;   // waitpid said so, when last asked
+  bool childless_ = false;  // waitpid said so, when last asked
+  bool has_begun_ = false;  // all that outlived() starts
+  bool told_of_guard_ = false;
   bool told_ = false;        // the permit's end has been acted on
   bool stopping_ = false;    // everything below us has to go
   bool is_stuck_ = false;    // and something cannot be killed
@@ -300,8 +313,9 @@ class Supervisor {
 
 }  // namespace
 
-Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how) {
-  return Supervisor(child, signals, permit, how).run();
+Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how,
+                 std::optional<Guard> guard) {
+  return Supervisor(child, signals, permit, how, std::move(guard)).run();
 }
 
 }  // namespace rlock::process

@@ -32,11 +32,14 @@ struct Supervision {
   Until until = Until::command_ended;
   /// A random text in the environment of the command and of what it starts.
   std::string marker;
-  Orders guard;                     ///< at_end is for the supervisor too: leave the command, or kill it
-  std::string nested_marker;        ///< for NestedRuns
-  std::vector<int> outer_fds;       ///< of other processes with which the permit ends too: readable when one is gone
-  std::function<void()> outlived;   ///< the command has outlived its first milliseconds
-  std::function<void()> continued;  ///< rlock was stopped, for an unknown time
+  Orders guard;                ///< at_end is for the supervisor too: leave the command, or kill it
+  std::string nested_marker;   ///< for NestedRuns
+  std::vector<int> outer_fds;  ///< of other processes with which the permit ends too: readable when one is gone
+  /// The command has outlived its first milliseconds; called again, after a while, until it is true.
+  std::function<bool()> outlived;
+  /// Runs this while no other thread of rlock's is at work, as a fork wants it; false, and nothing is run: not now.
+  std::function<bool(const std::function<void()>&)> alone;
+  std::function<void()> continued;                ///< rlock was stopped, for an unknown time
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
 };
 
@@ -52,7 +55,8 @@ struct Supervision {
 /// for its own purposes, and end by itself hours later.)
 ///
 /// The guard is started, and `outlived` is called, only after the command has run for some milliseconds: a short job
-/// pays for neither.
-Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how);
+/// pays for neither. guard: one that is there already.
+Ending supervise(const Spawned& child, Signals& signals, base::Permit& permit, const Supervision& how,
+                 std::optional<Guard> guard = std::nullopt);
 
 }  // namespace rlock::process

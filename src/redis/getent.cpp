@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -14,6 +15,7 @@
 
 #include "base/descriptors.hpp"
 #include "base/fd.hpp"
+#include "base/poller.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -33,15 +35,36 @@ class Child {
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
+  // One that is stuck in the kernel (a file system that hangs) ends when it likes: nobody waits for it.
   ~Child() {
     if (!fd_) return;
     ::syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0);
-    siginfo_t ended{};
-    while (::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &ended, WEXITED) != 0 && errno == EINTR) {
+    pollfd ended{fd_.get(), POLLIN, 0};
+    base::PlainPoller().wait({&ended, 1}, base::BootClock::now() + time_to_die);
+    if (!reap(fd_.get())) stuck = fd_.release();
+  }
+
+  // Whether an earlier one is stuck still: there are to be no more of them meanwhile.
+  static bool is_one_stuck() {
+    const int fd = stuck.exchange(-1);
+    if (fd < 0) return false;
+    if (!reap(fd)) {
+      stuck = fd;
+      return true;
     }
+    ::close(fd);
+    return false;
   }
 
  private:
+  static constexpr std::chrono::milliseconds time_to_die{100};
+  static inline std::atomic<int> stuck{-1};
+
+  // False: it lives. Where somebody else has reaped it, this fails, and it is gone too.
+  static bool reap(int fd) {
+    siginfo_t ended{};
+    return ::waitid(P_PIDFD, static_cast<id_t>(fd), &ended, WEXITED | WNOHANG) != 0 || ended.si_pid != 0;
+  }
   bool is_ours() const {
     siginfo_t info{};
     return ::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -123,6 +146,7 @@ bool knows_more_than_dns() {
 base::Result<std::vector<SocketAddress>> ask_getent(const std::string& host, std::uint16_t port, base::Wait wait) {
   const auto unknown = [&](const std::string& why) { return fail(ErrorCode::unreachable, why); };
   if (host.starts_with('-')) return unknown("not a name");
+  if (Child::is_one_stuck()) return unknown("an earlier getent is stuck in the kernel");
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return base::fail_errno(ErrorCode::internal, "pipe");
   const base::Fd output(ends[0]);

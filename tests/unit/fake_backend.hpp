@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "base/event.hpp"
 #include "lock/backend.hpp"
@@ -40,6 +41,7 @@ class FakeBackend final : public Backend {
   base::Result<Event> drain() override {
     const std::lock_guard hold(mutex_);
     wake_.clear();
+    if (std::exchange(is_broken_, false)) return base::fail(base::ErrorCode::unreachable, "broken");
     if (events_.empty()) return Event{};
     const auto event = events_.front();
     events_.pop_front();
@@ -58,6 +60,12 @@ class FakeBackend final : public Backend {
   void tell(const Event& event) {
     const std::lock_guard hold(mutex_);
     events_.push_back(event);
+    wake_.raise();
+  }
+  /// The connection: drain() says so once.
+  void break_connection() {
+    const std::lock_guard hold(mutex_);
+    is_broken_ = true;
     wake_.raise();
   }
   int count(const int& counter) const {
@@ -86,6 +94,7 @@ class FakeBackend final : public Backend {
   mutable std::mutex mutex_;
   base::Event wake_;
   std::deque<Event> events_;
+  bool is_broken_ = false;
   bool may_hold_ = false;
   std::string name_ = "fake";
 };

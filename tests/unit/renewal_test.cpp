@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "fake_backend.hpp"
 
 namespace rlock::lock {
@@ -146,6 +148,37 @@ TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
   EXPECT_EQ(permit.loss(), Loss::none);
   backend.tell({.touched = true});
   EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
+}
+
+TEST_F(RenewalTest, ALockThatIsGoneIsWatchedOnWhenTheConnectionBreaks) {
+  backend.renewed = {[] { return Standing{Holder::nobody}; }};
+  backend.checked = {unanswered, [] { return Standing{Holder::nobody}; }, [] { return Standing{Holder::other}; }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
+  backend.break_connection();
+  EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
+}
+
+TEST_F(RenewalTest, NobodyForksWhileTheThreadIsAtWork) {
+  std::atomic<bool> is_at_work = false;
+  std::atomic<bool> may_go_on = false;
+  backend.renewed = {[&] {
+                       is_at_work = true;
+                       while (!may_go_on) base::PlainPoller().wait({}, BootClock::now() + 1ms);
+                       return ours();
+                     },
+                     [] { return Standing{Holder::nobody}; }};
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return is_at_work.load(); }));
+  bool has_forked = false;
+  EXPECT_FALSE(renewal.while_asleep([&] { has_forked = true; }));
+  EXPECT_FALSE(has_forked);
+  may_go_on = true;
+  EXPECT_TRUE(comes([&] { return renewal.while_asleep([&] { has_forked = true; }); }));
+  EXPECT_TRUE(has_forked);
+  // Nor while it ends: it waits until it is stopped.
+  ASSERT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
+  EXPECT_TRUE(comes([&] { return renewal.while_asleep([] {}); }));
 }
 
 TEST_F(RenewalTest, OnceItIsStoppedItUsesTheHoldingNoMore) {
