@@ -47,7 +47,8 @@ inline constexpr std::array exit_table{
     ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran", "COMMAND not started"},
     ExitRow{"126", "COMMAND was found but could not be executed", "not executable"},
     ExitRow{"127", "COMMAND was not found", "not found"},
-    ExitRow{"137", "rlock was killed: by somebody, or by the kernel, where rlock stood still until its lease ended", "killed"},
+    ExitRow{"137", "rlock was killed: by somebody, or by the kernel, where rlock stood still until its lease ended",
+            "killed"},
     ExitRow{"128+n", "signal n ended rlock while it waited; it no longer stands in the queue", "ended by a signal"},
 };
 

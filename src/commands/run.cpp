@@ -129,8 +129,8 @@ class Run {
     const auto self = keys_.leases().request().who.pid;
     const auto armed = permit_->arm(self);
     if (armed) return std::nullopt;
-    auto started = process::Guard::start(
-        *permit_, {.marker = keys_.marker(), .before = process::children_so_far()}, 0, orders());
+    auto started =
+        process::Guard::start(*permit_, {.marker = keys_.marker(), .before = process::children_so_far()}, 0, orders());
     if (!started) return started.error();
     guard = std::move(*started);
     base::log(self == 1 ? base::LogLevel::info : base::LogLevel::note,

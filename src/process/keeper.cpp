@@ -133,7 +133,8 @@ void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keep
       permit.enforce();
       Ward(permit, charge, keeper).kill();
       may_act = false;
-      ::syscall(SYS_pidfd_send_signal, keeper_fd, SIGCONT, nullptr, 0);  // if it was stopped, it has to say so and to end
+      ::syscall(SYS_pidfd_send_signal, keeper_fd, SIGCONT, nullptr,
+                0);  // if it was stopped, it has to say so and to end
     }
     await({keeper_fd, is_dead ? -1 : charge.process.fd()}, timer, may_act ? permit.kill_at() : base::never);
   }
