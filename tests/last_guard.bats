@@ -143,7 +143,7 @@ ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 }
 # In $rlock, stopped with its release under way, and past the end of its lease.
 start_job_that_stops_the_server() {
-  rlock run -t 1s "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done; kill -STOP "$1"; touch over' sh "$(server_pid "own-$BATS_TEST_NUMBER")" 3>&- &
+  rlock run -t 3s -k 100ms "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done; kill -STOP "$1"; touch over' sh "$(server_pid "own-$BATS_TEST_NUMBER")" 3>&- &
   rlock=$!
   until_true 10 guard_of "$rlock"
   guard=$(guard_of "$rlock")
@@ -151,7 +151,7 @@ start_job_that_stops_the_server() {
   until_true 10 test -e over
   until_true 10 has_no_command
   kill -STOP "$rlock"
-  sleep 1
+  sleep 3
 }
 has_no_command() { [ "$(pgrep -P "$rlock")" = "$guard" ]; }
 
