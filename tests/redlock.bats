@@ -279,6 +279,25 @@ resume() { for name; do kill -CONT "$(server_pid "$name")"; done; }
   ended 79 "$pid"
 }
 
+@test "a run whose lock another has by majority was lost, also where its own vote is left on two servers" {
+  rlock run --no-renew -t 10s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  until_true 10 test -e up
+  until_true 5 holders 5
+  for name in one two three; do at "$name" set "rlock:$key" another px 60000; done
+  touch go
+  ended 79 $!
+  for name in one two three; do [ "$(at "$name" get "rlock:$key")" = another ]; done
+  # A majority that has forgotten it is not another.
+  rm up go
+  for name in one two three; do at "$name" del "rlock:$key"; done
+  rlock run --no-renew -t 10s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  until_true 10 test -e up
+  until_true 5 holders 5
+  for name in one two three; do at "$name" del "rlock:$key"; done
+  touch go
+  ended 0 $!
+}
+
 @test "the holder reclaims the lock on a server that restarts and has forgotten everything" {
   rlock run "$key" -- sh -c 'touch running; until [ -e go ]; do sleep 0.01; done; touch ended' 2>err 3>&- &
   pid=$!

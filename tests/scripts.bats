@@ -30,7 +30,8 @@ run_ended() { script release "$1" "$1" 10000 '' '' '' '' "$2 42 ${3:-0} 7 host a
 once() { script acquire "$1" "$1" 30000 "${3-}" s '7 host ann ' '' x "$2"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }
 # reclaim TOKEN FENCE [RUN [TTL]]: without RUN as one who knows the server from before it restarted.
-reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}" "${mode:-x}"; }
+# ... who last renewed $away milliseconds ago, else one.
+reclaim() { script reclaim "$1" "$1" "${4:-30000}" "$2" "${3-before}" '7 host ann ' "${other-}" "${mode:-x}" "${away:-1}"; }
 run_id() { redis info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 check() { script check "$1" "$1"; }
 inspect() { script inspect '' "${1:-100}"; }
@@ -779,6 +780,19 @@ redis() { redis-cli -s "$sock" "${as[@]}" "$@"; }
   is "$(other=1 reclaim b "$ours")" -1 0
 }
 
+@test "reclaim takes a missing fence for nobody only as long as somebody's would still be there" {
+  local away=900000
+  is "$(reclaim a 1234)" -1 0
+  is "$(other=1 reclaim a 1234)" -1 0
+  is_free
+  # One that is there says it at any time.
+  redis set "rlock:f:{rlock:$key}" 1234
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+  redis del "rlock:$key" "rlock:f:{rlock:$key}"
+  away=800000
+  is "$(reclaim a 1234)" 1 1234 "$(run_id)"
+}
+
 @test "reclaim of a released token does nothing" {
   release a
   is "$(reclaim a 1234)" -1 1
@@ -1026,6 +1040,55 @@ look() { acquire "$1" 30000 "$(redis zscore "rlock:q:{rlock:$key}" "$1")" >/dev/
     "
   is "$(acquire b 30000 '' s '7 host ann ' '5000 0')" 0 0 -1 '[56][0-9][0-9][0-9]' 1 '' '[56][0-9][0-9][0-9]'
   is "$(reclaim a "$(($(redis time | head -1) + 3000))000000")" 1 '[1-9]*' now
+}
+
+# stepped UPTIME SECONDS: the server says that it is up for UPTIME, and that it is so many SECONDS after 100,000.
+stepped() {
+  prelude="local real, redis = redis, {}
+    setmetatable(redis, {__index = real})
+    function redis.call(name, ...)
+      if name == 'TIME' then return {'$((100000 + $2))', '0'} end
+      return real.call(name, ...)
+    end
+    function redis.pcall(name, ...)
+      if name == 'INFO' then return 'run_id:${run:-now}\\r\\nuptime_in_seconds:$1\\r\\n' end
+      return real.pcall(name, ...)
+    end
+    "
+}
+# is_kept MILLISECONDS: a free lock, under a grace of 5 s.
+is_kept() { is "$(acquire kept 30000 '' s '7 host ann ' '5000 0')" 0 0 -1 "$1" 1 '' "$1"; }
+
+@test "the clock of the server steps back to before its start: the grace counts from the first look, and no longer" {
+  stepped -3590 0
+  is_kept 6000
+  stepped -3586 4
+  is_kept 2000
+  stepped -3584 6
+  is "$(acquire b 30000 '' s '7 host ann ' '5000 0')" 1 '[1-9]*' now
+  # Who releases it takes nothing of that away; nor is a small uptime, after an hour, that of a young server.
+  release b
+  is "$(acquire c 30000 '' s '7 host ann ' '5000 0')" 1 '[1-9]*' now
+  release c
+  stepped 2 3592
+  is "$(acquire d 30000 '' s '7 host ann ' '5000 0')" 1 '[1-9]*' now
+  release d
+  setup_names
+  [ "$(redis pttl "rlock:t:{rlock:$key}:@up")" -gt 3590000 ]
+  # Another step, and another run, are young again.
+  stepped -3593 -3
+  is_kept 6000
+  run=next stepped -3590 20
+  is_kept 6000
+}
+
+@test "raise leaves no records that stay for ever" {
+  acquire a
+  setup_names
+  redis del "$info"
+  is "$(script raise a a 9000000000000000)" 1
+  [ "$(redis pttl "$info")" -gt 60000 ]
+  [ "$(redis pttl "$info")" -lt 100000 ]
 }
 
 @test "a record that is not understood is that of a living waiter as long as it has subscribed" {
@@ -1314,8 +1377,8 @@ moving() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 1 "$lock" "$@" \
-    "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" split
+  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 1 "$lock" "$@" \
+    "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "${moved:-split}"
 }
 moving_acquire() { moving acquire "$1" "$1" 30000 "${2-}" c '7 host ann ' '' "${mode:-x}" "${3-}"; }
 moving_release() { moving release "$1" "$1" 10000 "${2-}" '' '' '' ''; }
@@ -1328,7 +1391,7 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   undecided moving renew a a 30000
   undecided moving check a a
   undecided moving raise a a 5
-  undecided moving reclaim a a 30000 5 before '7 host ann ' '' 2
+  undecided moving reclaim a a 30000 5 before '7 host ann ' '' 2 1
   undecided moving_release a
   undecided moving_release '' 1
   undecided moving_acquire a
@@ -1341,7 +1404,7 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   setup_names
   undecided moving_acquire a
   undecided moving_acquire a 0
-  undecided moving reclaim a a 30000 5 before '7 host ann ' '' x
+  undecided moving reclaim a a 30000 5 before '7 host ann ' '' x 1
   [ "$(redis exists "$lock" "$queue" "$info" "$fence" "$last" "$beside" "$holders")" = 0 ]
   # Handed to it, but its record and its fence are elsewhere: the lease lasts until they have come.
   redis set "$lock" a px 1000
@@ -1352,6 +1415,36 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   acquire a
   is "$(moving_acquire a)" 1 '[1-9]*'
   undecided moving_acquire a '' 60000
+}
+
+@test "while a slot moves: a tombstone that the other node has is not made a second time, and counts" {
+  local moved=ended
+  acquire a
+  is "$(moving_release a)" 1 ''
+  [ "$(redis exists "rlock:t:{rlock:$key}:a")" = 0 ]
+  is "$(moving_acquire a)" -1
+  is "$(moving renew a a 30000)" -1 1
+  is "$(moving_release a)" -1 ''
+  moved=split
+  is "$(moving_release a)" -1 ''
+  [ "$(redis exists "rlock:t:{rlock:$key}:a")" = 1 ]
+}
+
+# A node that a slot leaves fails each call for what is not there.
+@test "while a slot moves: a reclaim that finds the lease prolongs it where its record has left" {
+  acquire a
+  setup_names
+  redis del "$info" "$fence"
+  redis pexpire "$lock" 1000
+  prelude="local real, redis = redis, {}
+    setmetatable(redis, {__index = real})
+    function redis.call(name, key, ...)
+      if key == '$info' then error('ASK') end
+      return real.call(name, key, ...)
+    end
+    "
+  is "$(moving reclaim a a 30000 5 before '7 host ann ' '' x 1)" 1 0 "$(run_id)"
+  [ "$(redis pttl "$lock")" -gt 20000 ]
 }
 
 @test "while a slot moves: a waiter that leaves is not in the queue any more" {

@@ -150,7 +150,9 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
   const auto unheard = members_.size() - answered;
   const bool has_others = outcomes(ReleaseOutcome::not_a_lock) > 0;
   const bool is_any_enough = force == Force::yes || (was_holding && !has_others);
-  if (released >= quorum_ || (is_any_enough && released > 0)) {
+  if (force == Force::no && outcomes(ReleaseOutcome::not_owner) >= quorum_) {
+    result.outcome = ReleaseOutcome::not_owner;  // whoever has the votes of a majority may have begun before we ended
+  } else if (released >= quorum_ || (is_any_enough && released > 0)) {
     result.outcome = ReleaseOutcome::released;
   } else if (has_others) {
     result.outcome = ReleaseOutcome::not_a_lock;

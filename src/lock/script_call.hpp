@@ -11,7 +11,7 @@
 namespace rlock::lock {
 
 /// How much of a lock is on a node to which its slot is being moved; see scripts/common.lua.
-enum class Moving { split, whole };
+enum class Moving { split, ended, whole };
 
 /// One call of a script for one lock, in the forms in which it can be sent.
 struct ScriptCall {

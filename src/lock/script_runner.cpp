@@ -101,11 +101,14 @@ Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) 
   const auto& names = call.names;
   const std::vector<Command> flight{call.while_moving(Moving::split), {"EXISTS", names.queue()},
                                     {"EXISTS", names.info()},         {"EXISTS", names.fence()},
-                                    {"EXISTS", names.last()},         {"EXISTS", names.holders()}};
+                                    {"EXISTS", names.last()},         {"EXISTS", names.holders()},
+                                    {"EXISTS", names.tombstone(call.token)}};
   auto replies = RLOCK_TRY(session_.flight(flight, wait));
   const auto has_left = [](const Reply& reply) { return has_code(reply, "ASK"); };
   if (has_left(replies.front())) {
-    const auto moving = std::ranges::all_of(replies, has_left) ? Moving::whole : Moving::split;
+    const auto moving = !replies.back().is_error()               ? Moving::ended
+                        : std::ranges::all_of(replies, has_left) ? Moving::whole
+                                                                 : Moving::split;
     auto answer = RLOCK_TRY(session_.ask(replies.front(), call.while_moving(moving), wait));
     was_asked_ = answer.has_value();
     if (answer) replies.front() = std::move(*answer);

@@ -75,7 +75,7 @@ end
 
 -- One call for the common case, in which neither key exists.
 local has_queue = moving and is_here(queue) or not moving and redis.call('EXISTS', tombstone, queue) > 0
-if (has_queue or moving) and is_here(tombstone) then return {-1} end
+if (has_queue or moving) and has_tombstone() then return {-1} end
 if split and (not holder or several or ticket ~= '' and not (has_queue and is_here(info))) then return UNSTABLE end
 
 -- A client with a ticket comes from a queue. If there is none, the queue was lost: call the other waiters back.

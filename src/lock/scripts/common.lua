@@ -37,6 +37,7 @@
 -- asked first. It serves this as long as it has the lock, and makes no new keys; the other one serves it afterwards.
 --   "split"  something of the lock may be on the other node. A key that is not here must not be made: it may come from
 --            there, and would stop the move. On the old node, a call with a key that is not here fails.
+--   "ended"  the same, and the old node has the tombstone of this token, which is not made here a second time.
 --   "whole"  nothing of the lock is left on the old node: all works, apart from calls with several keys.
 -- Waiters are subscribed at one node or the other; meanwhile they ask often, and live as long as they do.
 --
@@ -45,7 +46,8 @@
 -- "h"; one that is among them from the start sees it by its rank.
 
 local moving = not KEYS[2] and ARGV[#ARGV]
-local split = moving == 'split'
+local has_ended = moving == 'ended'
+local split = moving == 'split' or has_ended
 local function name(i) return KEYS[i] or ARGV[#ARGV - 9 + i] end
 local queue, info, fences, tombstone, last, beside, holders =
   name(2), name(3), name(4), name(5), name(6), name(7), name(8)
@@ -85,6 +87,8 @@ end
 -- Whether a key exists on this node.
 local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
 
+local function has_tombstone() return has_ended or is_here(tombstone) end
+
 -- The same of a key that is only needed if it is there.
 local function is_lost(key) return split and not is_here(key) end
 
@@ -109,19 +113,33 @@ local function of_server(field)
   return type(asked_server) == 'string' and string.match(asked_server, field .. ':(%-?%w+)') or nil
 end
 
+-- For how many seconds this run of the server is known to be up, where the clock has stepped back to before its start and the
+-- uptime is negative, or still too small: since the first look after the step, which leaves a note where the tombstones are.
+-- kept: for how many milliseconds the note is needed. Writes nothing where it is not: whoever grants has to write first.
+local function up_since_step(uptime, kept)
+  if moving then return 0 end  -- the note may be on the other node
+  local note, run = 'rlock:t:' .. string.sub(queue, 9) .. ':@up', of_server('run_id') or ''
+  local noted = redis.pcall('GET', note)
+  local its_run, since = string.match(type(noted) == 'string' and noted or '', '^(%w*) (%d+)$')
+  if its_run == run and now() >= tonumber(since) then return math.floor((now() - since) / 1000000) end
+  if uptime < 0 then redis.pcall('SET', note, run .. ' ' .. integer(now()), 'PX', kept) end
+  return 0
+end
+
 -- For how many milliseconds more a free lock is kept for those who held it before the server restarted; 0: anybody may
 -- acquire it. `grace` is empty, or "GRACE YOUNG": for how many milliseconds from the start of the server it is kept, and
 -- for how many from now at least, since the caller knows more (its master was promoted, or the server was away a moment
--- ago). The uptime runs ahead by up to a second; it is negative if the clock has stepped back since the start, and then
--- nobody knows how long ago that was. Fails, with an error reply, where INFO is denied; without GRACE it is not asked for.
+-- ago). The uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied; without GRACE it is not
+-- asked for.
 local function kept_for(grace)
   if (grace or '') == '' then return 0 end
   local ms, young = string.match(grace, '^(%d+) (%d+)$')
   if ms == '0' then return tonumber(young) end
   local uptime = tonumber(of_server('uptime_in_seconds') or '')
   if not uptime then return nil, {err = 'NOINFO the uptime of the server is not to be had'} end
-  local seconds = math.ceil(ms / 1000) + 1 - math.max(uptime, 0)
-  return math.max(seconds * 1000 - math.floor(now() % 1000000 / 1000), tonumber(young), 0)
+  local function left(up) return (math.ceil(ms / 1000) + 1 - up) * 1000 - math.floor(now() % 1000000 / 1000) end
+  if left(uptime) > 0 then uptime = math.max(uptime, up_since_step(uptime, left(uptime))) end
+  return math.max(left(uptime), tonumber(young), 0)
 end
 
 -- seen: now, if it is left out.

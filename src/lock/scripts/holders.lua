@@ -14,7 +14,7 @@ local MAX_LISTED = 1000        -- tokens that one call lists
 local UNSTABLE = {err = 'TRYAGAIN the keys of the lock are being moved'}
 
 -- What a script returns to a token that does not hold the lock.
-local function not_held(holder) return {holder and 0 or -1, is_here(tombstone) and 1 or 0} end
+local function not_held(holder) return {holder and 0 or -1, has_tombstone() and 1 or 0} end
 
 -- The mode in which several hold a lock of this value; nil: one holds it, or nobody.
 local function mode_of_marker(value)

@@ -17,4 +17,5 @@ local last = redis.call('GET', fences)
 if (tonumber(last or 0) or 0) < fence then keep_fence(fence, FENCE_MS) end
 local wake, _, since, _, who = record_of(token)
 redis.call('HSET', info, token, pack(wake or 's', since or now(), fence, who or '', several or 'x'))
+keep(info, redis.call('PTTL', lock) + QUEUE_MS)
 return {1}

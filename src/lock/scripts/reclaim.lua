@@ -10,17 +10,20 @@
 -- ARGV[6] other   '1': this is another server than the one that knew the lock, promoted in its place: not all that was
 --                 written there has come here. Else ''
 -- ARGV[7] mode    see common.lua: beside others of its own mode each comes back as long as there is room
+-- ARGV[8] away    milliseconds since the last renewal was sent
 --
 -- Returns as renew does: {1, fence, run}   it holds the lock
 --                        {0, released}     somebody else holds it
 --                        {-1, released}    nobody holds it. It is lost: the server did not restart, so that somebody
 --                                          deleted it; or a fence was given since, so that somebody held it
---                                          meanwhile; or the token has a tombstone
+--                                          meanwhile, or may have, if it was so long ago that the fence would be gone;
+--                                          or the token has a tombstone
 --
 -- The first write is one that a full server refuses, see common.lua.
 
 local token, ttl, fence, run, who = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local other, mode = ARGV[6] == '1', ARGV[7]
+local other, mode, away = ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
+local DOUBT_MS = 60000         -- clocks differ: a fence that would be kept for so little longer may be gone
 
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
@@ -39,13 +42,15 @@ local function is_forgotten()
   if run == run_now or (run == '' and not other and tonumber(fence) >= started) then return false end
   local last = redis.call('GET', fences)
   local known_until = math.min(other and math.huge or started, (other or mode == 'x') and tonumber(fence) or math.huge)
-  if not last or last == fence or (tonumber(last) or MAX_FENCE) < known_until then return true end
+  -- Somebody else's fence would still be here, unless that is long ago.
+  if not last then return away < FENCE_FIRST_MS - DOUBT_MS end
+  if last == fence or (tonumber(last) or MAX_FENCE) < known_until then return true end
   return mode ~= 'x' and last == redis.call('HGET', info, '@reclaimed')
 end
 
 if not holds then
   if split then return UNSTABLE end
-  if not is_forgotten() or redis.call('EXISTS', tombstone) == 1 then return not_held(holder) end
+  if not is_forgotten() or has_tombstone() then return not_held(holder) end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   local last = math.max(tonumber(fence), mode ~= 'x' and tonumber(redis.call('GET', fences) or 0) or 0)
   keep_fence(last, FENCE_MS)
@@ -56,6 +61,6 @@ end
 if mode == 'x' then extend(ttl) else prolong(token, ttl) end
 redis.call('PTTL', lock)  -- as in renew
 if mode ~= 'x' then redis.call('ZCARD', holders) end
-keep(info, ttl + QUEUE_MS)
-local _, _, _, held = record_of(token)
-return {1, held or 0, run_now}
+if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
+local is_well, _, _, _, held = pcall(record_of, token)  -- as in renew
+return {1, is_well and held or 0, run_now}

@@ -61,7 +61,9 @@ if mine and exit then write_last_run(ARGV[7], exit, once) end
 if split then
   if mine and not stays and not several then tell_libraries() end
   -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
-  redis.pcall('SET', tombstone, '', 'PX', tombstone_ms)
+  -- The old node refuses the tombstone, and needs none: there a late acquire is refused as well. What would be made here
+  -- beside one of the old node would stop the move.
+  if not has_ended then redis.pcall('SET', tombstone, '', 'PX', tombstone_ms) end
   if not mine then redis.pcall('ZREM', queue, token) end
   for _, wake in ipairs({'s', 'c'}) do publish(channel_of_all(), wake, 'r') end
   if is_here(info) then forget_owners() end
