@@ -49,19 +49,25 @@ bool Member::ask(Instant until, std::function<void(Wait)> step) {
 bool Member::acquire(Queue queue, Instant until) {
   if (BootClock::now() < silent_until) return false;
   return ask(until, [this, queue, request = *bid_.request](Wait wait) {
-    if (is_unclean) {
-      const auto goes_on = voter->give_back(request, wait);
-      if (!goes_on.value_or(false)) {
-        keep_silent();
-        said = Said::failed;
-        error = goes_on ? base::Error{ErrorCode::unready, voter->name() + " may still be asked for earlier"}
-                        : goes_on.error();
-        return;
-      }
-      is_unclean = false;
-    }
+    if (is_unclean && !clean(request, wait)) return;
     heard(voter->acquire(request, queue, wait));
   });
+}
+
+// Gives back what the server may hold for us. A request that goes unanswered may come late, and this one must not. So who
+// did not answer before is asked for something harmless first.
+bool Member::clean(const Request& request, Wait wait) {
+  const auto outcome = [&]() -> Result<void> {
+    if (is_unclean) RLOCK_TRY(voter->check(request, wait));
+    auto answer = voter->give_back(request, wait);
+    if (voter->may_give_back()) keep_silent();
+    return answer;
+  }();
+  is_unclean = !outcome;
+  if (outcome) return true;
+  said = Said::failed;
+  error = outcome.error();
+  return false;
 }
 
 void Member::heard(Result<Acquired> acquired) {
@@ -178,11 +184,9 @@ void Member::release(Force force, Instant until) {
 void Member::give_back(Instant until) {
   lose();
   busy.reset();
+  is_unclean |= said == Said::failed;
   ask(until, [this, request = *bid_.request](Wait wait) {
-    const auto goes_on = voter->give_back(request, wait);
-    said = goes_on ? Said::nobody : Said::failed;
-    if (!goes_on) error = goes_on.error();
-    if (!goes_on.value_or(false)) keep_silent();
+    if (clean(request, wait)) said = Said::nobody;
   });
 }
 

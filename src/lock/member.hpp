@@ -38,6 +38,8 @@ struct Member {
   bool is_fresh(base::Instant now) const { return now < renewal_at() && counts(now); }
   /// When a vote is to be renewed: two thirds of its lease are left for that.
   base::Instant renewal_at() const { return counts_from + bid_.request->ttl / 3; }
+  /// Whether it has answered, and may be asked again.
+  bool can_be_used(base::Instant now) const { return !call.is_running() && !error && now >= silent_until; }
   /// Our vote is gone.
   void lose();
 
@@ -51,6 +53,11 @@ struct Member {
   void release(Force force, base::Instant until);
   /// Releases a vote that was got behind the gap, or that came late and is not wanted.
   void give_back(base::Instant until);
+  /// Whether there is something to give back, and it may be tried.
+  bool has_to_give_back(base::Instant now) const {
+    const bool queues = busy && busy->ticket != 0;
+    return !call.is_running() && now >= silent_until && (deadline != base::Instant{} || queues || is_unclean);
+  }
 
   std::unique_ptr<Voter> voter;
   std::uint64_t flight = 0;   ///< of the request under way, or of the last one
@@ -71,13 +78,14 @@ struct Member {
   base::Instant skipped_until{};  ///< it did not answer: others first
   base::Instant silent_until{};   ///< a message of our token may be under way to it: no vote is asked for
   bool was_released = false;      ///< it has a tombstone of our token: the last renewal or check found that
-  bool is_unclean = false;        ///< such a message may have made us the holder: to be given back first
+  bool is_unclean = false;        ///< the server may hold something for us that we do not count: to be given back
   base::Fiber call;               ///< the request that is under way; it ends before what it writes to
 
  private:
   void heard(base::Result<Acquired> acquired);
   void heard(base::Result<Standing> standing, base::Instant vote_before);
   void keep_silent();
+  bool clean(const Request& request, base::Wait wait);
 
   Bid& bid_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/retry.hpp"
@@ -128,10 +129,16 @@ std::unexpected<base::Error> Quorum::unavailable() const {
   std::size_t good = 0;
   std::string why;
   auto code = ErrorCode::unreachable;
+  const auto now = BootClock::now();
   for (const auto& member : members_) {
-    const bool is_silent = member->call.is_running();
-    if (!is_silent && !member->error) {
+    if (member->can_be_used(now)) {
       ++good;
+      continue;
+    }
+    if (now < member->silent_until) {
+      why += "; " + member->voter->name() + " is left alone for another " +
+             base::age_text(std::chrono::ceil<std::chrono::seconds>(member->silent_until - now)) +
+             ", since an earlier request may still be under way to it";
       continue;
     }
     why += "; " + (member->error ? member->error->message : "no answer from " + member->voter->name());
@@ -141,6 +148,19 @@ std::unexpected<base::Error> Quorum::unavailable() const {
   }
   return base::fail(code, std::to_string(good) + " of " + std::to_string(members_.size()) +
                               " servers can be used, and " + std::to_string(quorum_) + " are needed" + why);
+}
+
+// When those of a majority that are left alone for a while can be asked again, if that is all that is missing.
+Instant Quorum::serves_again() const {
+  const auto now = BootClock::now();
+  std::vector<Instant> again;
+  for (const auto& member : members_) {
+    if (member->can_be_used(now)) again.push_back(Instant{});
+    if (now < member->silent_until) again.push_back(member->silent_until);
+  }
+  if (again.size() < quorum_) return {};
+  std::ranges::sort(again);
+  return again[quorum_ - 1];
 }
 
 // Those that the lock does without.

@@ -51,6 +51,7 @@ class Quorum final : public Backend {
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override;
   base::Duration timeout() const override { return timeout_; }
+  base::Instant serves_again() const override;
   const std::string& name() const override { return name_; }
 
  private:

@@ -272,9 +272,8 @@ void Quorum::tidy() {
       is_behind = true;
       continue;
     }
-    if (!is_behind || member->call.is_running()) continue;
-    const bool queues = member->busy && member->busy->ticket != 0;
-    if (member->deadline != Instant{} || queues) member->give_back(BootClock::now() + timeout_);
+    const auto now = BootClock::now();
+    if (is_behind && member->has_to_give_back(now)) member->give_back(now + timeout_);
   }
 }
 

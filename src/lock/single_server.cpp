@@ -224,12 +224,13 @@ Result<Released> SingleServer::release(const Request& request, Force force, Wait
   return released;
 }
 
-// Nothing of this token is under way if each acquire was answered, and this release is.
-Result<bool> SingleServer::give_back(const Request& request, Wait wait) {
-  RLOCK_TRY(protocol_.release(request, Force::no, is_lost_ ? Tombstone::yes : Tombstone::no, wait));
-  may_hold_ = false;
-  unanswered_ = false;
-  return !std::exchange(is_lost_, false);
+Result<void> SingleServer::give_back(const Request& request, Wait wait) {
+  const auto before = protocol_.session().sent_at();
+  const auto released = protocol_.release(request, Force::no, Tombstone::no, wait);
+  may_give_back_ = !released && protocol_.session().sent_at() != before;
+  if (!released) return std::unexpected(released.error());
+  may_hold_ = unanswered_ = is_lost_;
+  return {};
 }
 
 Result<bool> SingleServer::raise(const Request& request, std::uint64_t fence, Wait wait) {

@@ -18,7 +18,8 @@ class SingleServer : public Voter {
   base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
   base::Result<Standing> check(const Request& request, base::Wait wait) override;
   base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
-  base::Result<bool> give_back(const Request& request, base::Wait wait) override;
+  base::Result<void> give_back(const Request& request, base::Wait wait) override;
+  bool may_give_back() const override { return may_give_back_; }
   base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) override;
   bool may_reclaim() const override { return reclaims_; }
   bool may_hold() const override { return may_hold_; }
@@ -55,6 +56,7 @@ class SingleServer : public Voter {
   bool may_hold_ = false;
   bool unanswered_ = false;  ///< a request went unanswered: it may have been granted or queued
   bool is_lost_ = false;     ///< an acquire went unanswered: it may still come
+  bool may_give_back_ = false;
 
   // As a waiter.
   std::int64_t ticket_ = 0;  ///< the earliest that we ever had

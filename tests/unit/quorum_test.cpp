@@ -32,6 +32,7 @@ class FakeVoter final : public Voter {
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     if (holder.empty() && is_young) return Busy{.kept_for = 1s};
     if (holder.empty()) holder = request.token, fence_of_holder = ++last_fence;
+    if (on_grant && holder == request.token) on_grant();
     if (holder != request.token) return Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == Queue::yes ? 7 : 0};
     return Grant{fence_of_holder, sent, run_id};
   }
@@ -58,14 +59,17 @@ class FakeVoter final : public Voter {
   base::Result<Released> release(const Request& request, Force, Wait wait) override {
     asked.push_back("release");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    return Released{let_go(request) ? ReleaseOutcome::released : ReleaseOutcome::absent};
+    if (let_go(request)) return Released{ReleaseOutcome::released};
+    return Released{holder.empty() ? ReleaseOutcome::absent : ReleaseOutcome::not_owner};
   }
-  base::Result<bool> give_back(const Request& request, Wait wait) override {
+  base::Result<void> give_back(const Request& request, Wait wait) override {
     asked.push_back("give back");
+    if (breaks_on_give_back) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     let_go(request);
-    return goes_on;
+    return {};
   }
+  bool may_give_back() const override { return breaks_on_give_back; }
   base::Result<bool> raise(const Request& request, std::uint64_t fence, Wait wait) override {
     asked.push_back("raise");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
@@ -100,10 +104,11 @@ class FakeVoter final : public Voter {
   bool is_young = false;
   bool has_restarted = false;
   bool is_down = false;
-  bool goes_on = true;
+  bool breaks_on_give_back = false;
   bool hangs_up = false;
   std::string run_id;
   std::function<void()> on_check;
+  std::function<void()> on_grant;
   Duration delay{};
   std::vector<std::string> asked;
 
@@ -259,12 +264,53 @@ TEST_F(QuorumTest, AWaiterComesBackAtOnceWhereItsConnectionBreaksButNotAllTheTim
 
 TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
   hold({1, 2, 3});
-  s_[4]->goes_on = false;
+  s_[4]->breaks_on_give_back = true;
   EXPECT_TRUE(is_busy(acquire(Queue::yes)));
   s_[4]->asked.clear();
   for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
   EXPECT_TRUE(is_grant(acquire(Queue::yes)));
   EXPECT_TRUE(s_[4]->asked.empty());
+}
+
+// What was not sent cannot come late.
+TEST_F(QuorumTest, AServerThatWasDownWhenItsVoteWasToBeGivenBackVotesAsSoonAsItIsBack) {
+  hold({1, 2, 3});
+  s_[4]->on_grant = [&] { s_[4]->is_down = true; };
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_EQ(s_[4]->holder, "me");
+  s_[4]->on_grant = {};
+  s_[4]->is_down = false;
+  s_[1]->holder.clear();
+  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_EQ(s_[4]->holder, "me");
+}
+
+// A second release that the server does not hear of would keep it out for longer.
+TEST_F(QuorumTest, AServerThatDidNotAnswerIsLookedAtBeforeItIsAskedForARelease) {
+  hold({1, 2, 3});
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_EQ(s_[0]->holder, "me");
+  plain_.wait({}, BootClock::now() + request_.ttl / 2);
+  for (const auto i : {0U, 1U, 2U, 3U}) s_[i]->is_down = true;
+  EXPECT_FALSE(acquire(Queue::yes));
+  ASSERT_TRUE(quorum_->drain());
+  EXPECT_EQ(s_[0]->asked.back(), "check");
+  for (auto* s : s_) s->holder.clear(), s->is_down = false;
+  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+}
+
+TEST_F(QuorumTest, ServersThatMustNotBeAskedDoNotCountAsUsableAndAreWaitedFor) {
+  hold({1, 2, 3});
+  s_[4]->breaks_on_give_back = true;
+  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  s_[3]->holder.clear();
+  for (const auto i : {1U, 2U}) s_[i]->is_down = true;
+  auto acquired = acquire();
+  ASSERT_FALSE(acquired);
+  EXPECT_TRUE(acquired.error().message.starts_with("2 of 5 servers can be used, and 3 are needed"))
+      << acquired.error().message;
+  EXPECT_TRUE(acquired.error().message.contains("may still be under way")) << acquired.error().message;
+  EXPECT_GT(quorum_->serves_again(), BootClock::now() + 25s);
 }
 
 TEST_F(QuorumTest, YoungServersDoNotVote) {
@@ -453,6 +499,14 @@ TEST_F(QuorumTest, ACheckFindsTheFenceThatAMajorityKnows) {
     ASSERT_TRUE(renewed);
     EXPECT_EQ(renewed->fence, 5U);
   }
+}
+
+TEST_F(QuorumTest, AReleaseFindsThatAnotherHasAMajorityWhateverElseItReleases) {
+  ASSERT_TRUE(is_grant(acquire()));
+  for (const auto i : {0, 2, 4}) s_[static_cast<std::size_t>(i)]->holder = "another";
+  const auto released = quorum_->release(request_, Force::no, {BootClock::now() + 300ms, plain_});
+  ASSERT_TRUE(released);
+  EXPECT_EQ(released->outcome, ReleaseOutcome::not_owner);
 }
 
 TEST_F(QuorumTest, ReleaseDoesNotWaitForAServerThatStandsStill) {
