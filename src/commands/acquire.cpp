@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/keep.hpp"
+#include "commands/late_release.hpp"
 #include "commands/report.hpp"
 #include "commands/server.hpp"
 #include "commands/terms.hpp"
@@ -28,16 +29,23 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
   return lease.token + "\n";
 }
 
+void leave_release(const Options& options, const Place& place, const lock::Request& request) {
+  release_in_background(options.key, options.ttl, [&](base::Instant until) {
+    const auto backend = open_for_holder(options, place.servers, place.names.lock, release_try);
+    release_everywhere(*backend, request, until);
+  });
+}
+
 // Nobody has read the token, so nobody could release the lock. Over a connection that no other process has: a keeper
 // finds out that the lock was released, and ends.
 int released(const Options& options, const Place& place, const lock::Request& request, process::Signals& signals,
              const std::string& why) {
   const auto backend = open_backend(options, place.servers, place.names.lock, redis::Greet::together);
   base::GracePoller grace_poller(signals);
-  (void)base::until_served(base::BootClock::now() + options.connect_timeout, grace_poller, [&](base::Instant until) {
-    return backend->release(request, lock::Force::no, {until, grace_poller});
-  });
-  return report_end(base::exit_internal, why + "; released " + options.key, options);
+  const auto limit = base::BootClock::now() + std::min(lock::release_limit, options.connect_timeout);
+  const auto released = backend->release(request, lock::Force::no, {limit, grace_poller});
+  if (!released) leave_release(options, place, request);
+  return report_end(base::exit_internal, why + (released ? "; released " : "; releasing ") + options.key, options);
 }
 
 }  // namespace
@@ -71,6 +79,7 @@ int acquire(const Options& options) {
   lock::Acquisition acquisition(*backend, request, terms, *waiting, &*waiting);
   auto lease = acquisition.acquire(patience(options));
   waiting.reset();
+  if (acquisition.is_left()) leave_release(options, *place, request);
   if (!lease && lease.error().code == base::ErrorCode::interrupted && !signals.first_ending()) {
     return report_end(base::exit_usage,
                       "--while-pid: process " + std::to_string(holder) + " has ended; " + options.key + " is not held",

@@ -37,6 +37,7 @@ Keys::Keys(const Options& options, std::vector<lock::Names> names, std::vector<r
       servers_(std::move(servers)),
       terms_(terms),
       signals_(signals),
+      patience_(patience(options)),
       leases_(terms, [this](const lock::Names& one) { return open(one); }) {}
 
 std::unique_ptr<lock::Backend> Keys::open(const lock::Names& names) const {
@@ -78,7 +79,7 @@ Result<void> Keys::reenter() {
   for (const auto& names : names_) {
     auto request = request_for(names);
     auto backend = open(names);
-    auto found = RLOCK_TRY(Reentry(options_, *backend, request, signals_)());
+    auto found = RLOCK_TRY(Reentry(options_, *backend, request, patience_, signals_)());
     held_.push_back({names.key, found ? found->lease.token : "", found ? found->lease.fence : 0});
     if (!found) {
       request.who = lock::Who::describe(::getpid(), command, options_.label);
@@ -97,25 +98,37 @@ Result<void> Keys::reenter() {
 }
 
 Result<Outcome> Keys::acquire() {
-  const auto wait = patience(options_);
+  auto outcome = acquire_own();
+  if (!outcome || *outcome != Outcome::held) release_left();
+  return outcome;
+}
+
+void Keys::release_left() const {
+  if (!leases_.is_left()) return;
+  release_in_background(options_.key, terms_.ttl,
+                        [this](base::Instant until) { release_late(until, [](lock::Several&) {}); });
+}
+
+Result<Outcome> Keys::acquire_own() {
   const auto start = base::BootClock::now();
   auto outcome = Outcome::busy;
-  if (std::getenv("RLOCK_TOKEN") != nullptr && wait != base::Duration(0)) {
+  if (std::getenv("RLOCK_TOKEN") != nullptr && !options_.nonblock) {
     // Below a run of another key, which may wait for us: ask once before waiting.
-    const auto first = leases_.acquire(base::Duration(0), signals_);
+    const auto first = leases_.acquire(patience_.at_once(), signals_);
+    if (!first) release_left();
     if (!first && !base::may_pass(first.error())) return first;
     outcome = first.value_or(Outcome::busy);
     if (first && outcome == Outcome::busy) tell_of_a_run_above();
   }
   if (outcome == Outcome::busy) {
     show::Waiting waiting(options_.key, signals_);
-    outcome = RLOCK_TRY(leases_.acquire(wait, waiting, &waiting));
+    outcome = RLOCK_TRY(leases_.acquire(patience_, waiting, &waiting));
   }
   waited_ = base::BootClock::now() - start;
   if (outcome != Outcome::held || outer_runs_.empty()) return outcome;
   const auto outer_hold = outer_runs_hold();
   if (outer_hold && *outer_hold) return outcome;
-  (void)leases_.give_back(base::BootClock::now() + options_.connect_timeout, signals_);
+  (void)leases_.give_back(std::min(base::BootClock::now() + options_.connect_timeout, patience_.end), signals_);
   if (!outer_hold) return std::unexpected(outer_hold.error());
   return Outcome::lost;
 }
@@ -123,7 +136,8 @@ Result<Outcome> Keys::acquire() {
 // Others may have been waited for meanwhile, for any time.
 Result<bool> Keys::outer_runs_hold() const {
   for (const auto& outer : outer_runs_) {
-    if (RLOCK_TRY(outer.settle(base::BootClock::now() + 1s, signals_)) != process::OuterRun::State::holds) return false;
+    const auto until = std::min<base::Instant>(base::BootClock::now() + 1s, patience_.end);
+    if (RLOCK_TRY(outer.settle(until, signals_)) != process::OuterRun::State::holds) return false;
   }
   return true;
 }

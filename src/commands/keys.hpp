@@ -23,7 +23,8 @@ class Keys {
   Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
        lock::LeaseTerms terms, process::Signals& signals);
 
-  /// All or none of them, see lock::Several::acquire().
+  /// All or none of them, see lock::Several::acquire(). What could not be released in time is left to a process in the
+  /// background.
   base::Result<lock::Several::Outcome> hold();
   /// After Outcome::busy; returns the exit status.
   int report_busy() const;
@@ -61,6 +62,8 @@ class Keys {
  private:
   base::Result<void> reenter();
   base::Result<lock::Several::Outcome> acquire();
+  base::Result<lock::Several::Outcome> acquire_own();
+  void release_left() const;
   base::Result<bool> outer_runs_hold() const;
   void tell_of_a_run_above() const;
   std::unique_ptr<lock::Backend> open(const lock::Names& names) const;
@@ -71,6 +74,7 @@ class Keys {
   std::vector<redis::Address> servers_;
   lock::LeaseTerms terms_;
   process::Signals& signals_;
+  lock::Patience patience_;
   lock::Several leases_;
   std::vector<HeldKey> held_;
   std::vector<process::OuterRun> outer_runs_;

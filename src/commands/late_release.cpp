@@ -1,8 +1,35 @@
 #include "commands/late_release.hpp"
 
+#include <algorithm>
+
+#include "base/log.hpp"
 #include "base/retry.hpp"
+#include "base/text.hpp"
+#include "process/background.hpp"
 
 namespace rlock::commands {
+
+namespace {
+
+// Longer than anything is under way. What comes from cron once a minute must not leave more and more processes behind
+// while a server hangs.
+constexpr base::Duration max_time{60'000};
+
+}  // namespace
+
+void release_in_background(const std::string& key, base::Duration ttl,
+                           const std::function<void(base::Instant until)>& release) {
+  const auto until = base::BootClock::now() + std::min(ttl, max_time);
+  const auto begun = process::start_in_background({.name = "rlock-release",
+                                                   .title = "rlock-release " + base::printable(key),
+                                                   .kept = {},
+                                                   .begin = [] { return base::Result<void>(); },
+                                                   .run = [&] { release(until); }});
+  if (!begun) {
+    base::log_note(key + " may stay held for " + base::age_text(ttl) + ": no process to release it: " +
+                   begun.error().message);
+  }
+}
 
 void release_everywhere(lock::Holding& holding, const lock::Request& request, base::Instant until,
                         const std::function<void()>& before_each_try) {

@@ -37,6 +37,7 @@ struct Options {
   std::string password_file;
   std::string password_file_source;
   base::Duration connect_timeout{};
+  std::string connect_timeout_source;  ///< empty: nobody has set it
 
   base::Duration ttl{};
   lock::Mode mode;

@@ -61,7 +61,8 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   if (known == around.end() || known->token.empty()) return std::nullopt;
   process::NestedName name;
   request_.token = known->token;
-  const auto limit = base::BootClock::now() + (options_.nonblock ? base::Duration(0) : options_.connect_timeout);
+  const auto timeout = options_.nonblock ? base::Duration(0) : options_.connect_timeout;
+  const auto limit = std::min(base::BootClock::now() + timeout, patience_.end);
   auto checked = RLOCK_TRY(check_until(limit));
   if (checked.holder == lock::Standing::Holder::nobody) {
     if (const auto outer = process::OuterRun::find_by(known->token)) checked = RLOCK_TRY(await_reclaim(*outer));
@@ -84,7 +85,7 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
     if (state != process::OuterRun::State::holds) return std::nullopt;
   } else {
     const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
-      return backend_.renew(request_, lock::Watch::no, {until, signals_});
+      return backend_.renew(request_, lock::Watch::no, {std::min(until, patience_.end), signals_});
     }));
     if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
     held.lease.counts_from = renewed.counts_from;
@@ -94,8 +95,9 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
 }
 
 Result<lock::Standing> Reentry::check_until(base::Instant limit) {
-  return base::until_served(limit, signals_,
-                            [&](base::Instant until) { return backend_.check(request_, {until, signals_}); });
+  return base::until_served(limit, signals_, [&](base::Instant until) {
+    return backend_.check(request_, {std::min(until, patience_.end), signals_});
+  });
 }
 
 // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run
@@ -103,8 +105,9 @@ Result<lock::Standing> Reentry::check_until(base::Instant limit) {
 // other. The time for this is bounded, since a run may go on without its lock (--on-lost warn).
 Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
   base::log_debug(request_.names.key + " is held by nobody; waiting for the run around this one to reclaim it");
-  const auto wait = std::min(patience(options_).value_or(options_.connect_timeout), options_.connect_timeout);
-  const auto until = base::BootClock::now() + std::max<base::Duration>(wait, 1s);
+  const auto now = base::BootClock::now();
+  const auto wait = std::min(patience_.give_up, now + options_.connect_timeout);
+  const auto until = std::min(std::max<base::Instant>(wait, now + 1s), patience_.end);
   while (true) {
     auto checked = RLOCK_TRY(check_until(until));
     if (checked.holder != lock::Standing::Holder::nobody || base::BootClock::now() >= until) return checked;
@@ -118,8 +121,7 @@ Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
 
 // Until when to wait for an outer run that is releasing, before this one queues.
 base::Instant Reentry::last_look() const {
-  const auto wait = patience(options_);
-  return wait ? base::BootClock::now() + std::max<base::Duration>(*wait, 1s) : base::never;
+  return std::min(std::max<base::Instant>(patience_.give_up, base::BootClock::now() + 1s), patience_.end);
 }
 
 }  // namespace rlock::commands

@@ -7,6 +7,7 @@
 #include "commands/options.hpp"
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
+#include "lock/patience.hpp"
 #include "process/nested.hpp"
 #include "process/signals.hpp"
 
@@ -34,8 +35,9 @@ class Reentry {
   };
 
   /// request: names the key; gets the token of the environment, and who is said to hold it.
-  Reentry(const Options& options, lock::Backend& backend, lock::Request& request, process::Signals& signals)
-      : options_(options), backend_(backend), request_(request), signals_(signals) {}
+  Reentry(const Options& options, lock::Backend& backend, lock::Request& request, const lock::Patience& patience,
+          process::Signals& signals)
+      : options_(options), backend_(backend), request_(request), patience_(patience), signals_(signals) {}
 
   /// nullopt: there is no such holder.
   base::Result<std::optional<Found>> operator()();
@@ -48,6 +50,7 @@ class Reentry {
   const Options& options_;
   lock::Backend& backend_;
   lock::Request& request_;
+  const lock::Patience& patience_;
   process::Signals& signals_;
 };
 

@@ -36,7 +36,7 @@ std::string busy_text(const Options& options, const std::string& key, const std:
                                                   : "; it is a lock of Redisson: use --compat redisson";
   } else if (met && !met->holder_ttl) {
     message += ", without an end: " + how_to_end(key, options);
-  } else if (const auto waited = patience(options); waited && *waited > 0s) {
+  } else if (const auto waited = wait_of(options); waited && *waited > 0s) {
     message += "; waited for " + base::format_duration(*waited) + " (--wait)";
   } else {
     message += "; --wait D waits for it";
@@ -67,6 +67,10 @@ int report(const base::Error& error, const Options& options, const process::Sign
     message += options.nonblock ? "; tried once (--nonblock)"
                : options.wait   ? "; tried for " + rounded + " (--wait)"
                                 : "; tried for " + rounded + ", --connect-timeout D tries for longer";
+    const auto asked_for = wait_of(options).value_or(base::max_duration);
+    if (options.connect_timeout_source.empty() && tried >= asked_for + lock::Patience::last_answer) {
+      message += "; --connect-timeout D gives it longer to answer";
+    }
   }
   if (error.code == ErrorCode::unreachable && options.servers.empty()) {
     message += "; name your server with --server URL or RLOCK_SERVER, or use --server local for locks on this machine";
@@ -116,7 +120,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   }
   const auto message = busy_text(options, key, met);
   auto fields = met ? show::busy_fields(key, *met) : base::LogFields{{"key", key}};
-  fields.emplace_back("waited_ms", std::int64_t{patience(options).value_or(base::Duration(0)).count()});
+  fields.emplace_back("waited_ms", std::int64_t{wait_of(options).value_or(base::Duration(0)).count()});
   fields.emplace_back("exit_status", std::int64_t{options.conflict_exit_code});
   base::log(options.conflict_exit_code == 0 ? base::LogLevel::info : base::LogLevel::note, message,
             {"busy", std::move(fields)});

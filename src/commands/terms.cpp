@@ -21,8 +21,13 @@ constexpr std::size_t max_token = 512;  // bytes
 
 }  // namespace
 
-std::optional<base::Duration> patience(const Options& options) {
+std::optional<base::Duration> wait_of(const Options& options) {
   return options.nonblock ? base::Duration(0) : options.wait;
+}
+
+lock::Patience patience(const Options& options) {
+  const bool is_set = !options.connect_timeout_source.empty();
+  return lock::Patience::of(wait_of(options), is_set ? options.connect_timeout : base::Duration(0));
 }
 
 Result<lock::LeaseTerms> lease_terms(const Options& options, lock::Renewing renewing) {

@@ -26,12 +26,14 @@ constexpr int max_too_late = 3;
 
 }  // namespace
 
-Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) {
-  auto lease = attempt(wait);
+Result<std::optional<Lease>> Acquisition::acquire(Patience patience) {
+  patience_ = patience;
+  auto lease = attempt();
   if (lease && *lease) return lease;
-  // An outage must not look like busy: when `wait` has passed, wait for the server's answer to the release. After an
+  // An outage must not look like busy: when the time to wait has passed, wait for the server's answer to the release. After an
   // error the server has had its time.
   auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
+  is_left_ = !released;
   if (lease) RLOCK_TRY(std::move(released));
   return lease;
 }
@@ -42,8 +44,9 @@ Result<std::optional<Lease>> Acquisition::acquire(std::optional<Duration> wait) 
 Result<void> Acquisition::release_if_held(Instant until) {
   if (!backend_.may_hold()) return {};
   base::GracePoller grace_poller(poller_);
-  RLOCK_TRY(base::until_served(
-      until, grace_poller, [&](Instant end) { return backend_.release(request_, Force::no, {end, grace_poller}); }));
+  RLOCK_TRY(base::until_served(std::min(until, patience_.end), grace_poller, [&](Instant end) {
+    return backend_.release(request_, Force::no, {std::min(end, patience_.end), grace_poller});
+  }));
   return {};
 }
 
@@ -69,38 +72,39 @@ Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
   return std::nullopt;
 }
 
-Result<std::optional<Lease>> Acquisition::attempt(std::optional<Duration> wait) {
+Result<std::optional<Lease>> Acquisition::attempt() {
   const auto start = BootClock::now();
-  const auto give_up = wait ? start + *wait : base::never;
   const auto limit = start + backend_.timeout();
-  request_.is_only_try = give_up <= start;
+  request_.is_only_try = patience_.give_up <= start;
   const auto ask = [&] {
-    const auto until = std::max({wait ? give_up : limit, limit, BootClock::now() + base::min_try});
-    return backend_.acquire(request_, Queue::no, {until, poller_});
+    const auto until = std::max(patience_.is_for_ever() ? limit : std::max(patience_.give_up, limit),
+                                BootClock::now() + base::min_try);
+    return backend_.acquire(request_, Queue::no, {std::min(until, patience_.end), poller_});
   };
   auto acquired = ask();
   // The connection broke before the answer came: ask again to learn whether the first request was granted.
   const bool is_unanswered = !acquired && acquired.error().code == ErrorCode::unreachable && backend_.may_hold();
   if (is_unanswered && BootClock::now() < limit) acquired = ask();
   while (!acquired) {
-    RLOCK_TRY(pause_or_fail(acquired.error(), start, give_up));
+    RLOCK_TRY(pause_or_fail(acquired.error(), start));
     acquired = ask();
   }
   auto lease = step(std::move(*acquired));
   if (!lease || *lease || done_) return lease;
-  if (too_late_ == 0 && BootClock::now() >= give_up) return std::nullopt;
-  return queue_up(give_up);
+  if (too_late_ == 0 && BootClock::now() >= patience_.give_up) return std::nullopt;
+  return queue_up();
 }
 
 // Pauses after a try that began at `asked` and failed. Fails with that error if it is permanent, or if the time for
 // tries is over. That time counts from the first failed try, not from the last answer, which may be long ago.
-Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked, Instant give_up) {
+Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked) {
   if (!base::may_pass(error)) return std::unexpected(error);
   const bool served_before = heard_ != Instant{};
   if (!broken_since_) broken_since_ = asked;
   const auto timeout = backend_.timeout();
-  const auto patience = served_before ? std::max({terms_.ttl, min_patience, timeout}) : timeout;
-  const auto end = give_up != base::never ? give_up : *broken_since_ + patience;
+  const auto tries = served_before ? std::max({terms_.ttl, min_patience, timeout}) : timeout;
+  const auto enough = std::max<Instant>(*broken_since_ + tries, backend_.serves_again() + timeout);
+  const auto end = patience_.is_for_ever() ? enough : patience_.give_up;
   if (BootClock::now() >= end) return std::unexpected(error);
   if (observer_ != nullptr) observer_->unserved(request_, backend_.name(), error, *broken_since_);
   return pause(end);
@@ -116,25 +120,27 @@ Result<void> Acquisition::pause(Instant end) {
   return {};
 }
 
-Result<std::optional<Lease>> Acquisition::queue_up(Instant give_up) {
+Result<std::optional<Lease>> Acquisition::queue_up() {
   while (true) {
     const auto asked = BootClock::now();
     // Not cut short by give_up alone: a server that hangs is unreachable, not busy.
-    auto acquired = backend_.acquire(request_, Queue::yes, {std::max(give_up, asked + base::min_try), poller_});
+    const auto until = std::min(std::max(patience_.give_up, asked + base::min_try), patience_.end);
+    auto acquired = backend_.acquire(request_, Queue::yes, {until, poller_});
     if (!acquired) {
-      RLOCK_TRY(pause_or_fail(acquired.error(), asked, give_up));
+      RLOCK_TRY(pause_or_fail(acquired.error(), asked));
       continue;
     }
     auto lease = step(std::move(*acquired));
     if (!lease || *lease || done_) return lease;
     if (met_ && observer_ != nullptr) observer_->busy(request_, backend_.name(), *met_);
-    const bool again = RLOCK_TRY(wait_for_turn(give_up));
+    const bool again = RLOCK_TRY(wait_for_turn());
     if (!again) return std::nullopt;
   }
 }
 
 // true: ask again; false: the time to wait is over.
-Result<bool> Acquisition::wait_for_turn(Instant give_up) {
+Result<bool> Acquisition::wait_for_turn() {
+  const auto give_up = patience_.give_up;
   auto look = met_ ? met_->look_at : BootClock::now();
   while (true) {
     const auto event = backend_.drain();

@@ -6,6 +6,7 @@
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
 #include "lock/observer.hpp"
+#include "lock/patience.hpp"
 
 namespace rlock::lock {
 
@@ -20,12 +21,14 @@ class Acquisition {
   Acquisition(Backend& backend, Request request, LeaseTerms terms, base::Poller& poller, Observer* observer = nullptr)
       : backend_(backend), request_(std::move(request)), terms_(terms), poller_(poller), observer_(observer) {}
 
-  /// Waits for at most `wait` (zero: not at all; nullopt: for ever) and returns nullopt if the lock was busy all that
-  /// time, or if there is nothing to do. A server that cannot serve is asked again until `wait` has passed; without
-  /// `wait`, for the backend's timeout, or longer if it has served this acquisition before. Fails with the last error
-  /// of that server, or with interrupted. Unless it returns a lease, it releases: the queue entry, and a lease whose
-  /// grant may have been lost on the way, if the server can be reached.
-  base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait);
+  /// Returns nullopt if the lock was busy until patience.give_up, or if there is nothing to do. A server that cannot
+  /// serve is asked again until then; without that end, for the backend's timeout, or longer if it has served this
+  /// acquisition before. Fails with the last error of that server, or with interrupted. Unless it returns a lease, it
+  /// releases: the queue entry, and a lease whose grant may have been lost on the way, if the server can be reached in
+  /// time. Is over by patience.end, whatever the server does.
+  base::Result<std::optional<Lease>> acquire(Patience patience);
+  /// Whether that release had no answer: the server may hold something of this token until it ends by itself.
+  bool is_left() const { return is_left_; }
 
   /// Why there is no lease where there is nothing to do (Request::once).
   const std::optional<Done>& done() const { return done_; }
@@ -33,12 +36,12 @@ class Acquisition {
   const std::optional<Busy>& met() const { return met_; }
 
  private:
-  base::Result<std::optional<Lease>> attempt(std::optional<base::Duration> wait);
-  base::Result<std::optional<Lease>> queue_up(base::Instant give_up);
+  base::Result<std::optional<Lease>> attempt();
+  base::Result<std::optional<Lease>> queue_up();
   base::Result<std::optional<Lease>> step(Acquired acquired);
-  base::Result<void> pause_or_fail(const base::Error& error, base::Instant asked, base::Instant give_up);
+  base::Result<void> pause_or_fail(const base::Error& error, base::Instant asked);
   base::Result<void> pause(base::Instant end);
-  base::Result<bool> wait_for_turn(base::Instant give_up);
+  base::Result<bool> wait_for_turn();
   base::Result<void> release_if_held(base::Instant until);
 
   Backend& backend_;
@@ -46,6 +49,8 @@ class Acquisition {
   LeaseTerms terms_;
   base::Poller& poller_;
   Observer* observer_;
+  Patience patience_;
+  bool is_left_ = false;
   std::optional<Busy> met_;
   std::optional<Done> done_;
   base::Instant heard_{};                      ///< when a server last answered

@@ -22,6 +22,7 @@ void Several::Part::forget(std::unique_ptr<Backend> another) {
   error.reset();
   lost.reset();
   released.reset();
+  is_left = false;
 }
 
 void Several::Part::ask(Instant until, std::function<void(Wait)> step) {

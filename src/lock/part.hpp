@@ -23,6 +23,7 @@ struct Several::Part {
         origin(its_origin) {}
 
   bool is_held() const { return deadline != base::Instant{}; }
+  bool is_to_release() const { return origin == Origin::own && (is_held() || is_left); }
   void hold(const Lease& lease, const LeaseTerms& terms);
   /// As it was before it was acquired, with another backend.
   void forget(std::unique_ptr<Backend> another);
@@ -40,6 +41,7 @@ struct Several::Part {
   base::Instant counts_from{};
   base::Instant deadline{};          ///< of the lease; none: not held
   base::Instant next_renewal{};      ///< while other keys are waited for
+  bool is_left = false;              ///< it was not acquired, and releasing what the server may hold had no answer
   std::optional<base::Error> error;  ///< of the last call
   std::optional<Standing> lost;      ///< and who holds it instead
   std::optional<Released> released;

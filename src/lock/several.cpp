@@ -37,6 +37,7 @@ std::unique_ptr<Several> Several::copy(const Open& open) const {
     if (part->origin != Part::Origin::own) continue;
     result->add(part->request, open(part->request.names));
     result->parts_.back()->deadline = part->deadline;
+    result->parts_.back()->is_left = part->is_left;
   }
   return result;
 }
@@ -147,11 +148,16 @@ Result<Standing> Several::check(const Request&, Wait wait) {
 }
 
 Result<Released> Several::release(const Request&, Force force, Wait wait) {
-  if (parts_.size() == 1) return parts_.front()->backend->release(request(), force, wait);
+  if (parts_.size() == 1) {
+    auto& part = *parts_.front();
+    auto released = part.backend->release(request(), force, wait);
+    if (released) part.released = *released;
+    return released;
+  }
   begin();
   for (auto& part : parts_) {
     const bool is_done = part->released && part->released->is_everywhere;
-    if (part->origin == Part::Origin::own && part->is_held() && !is_done) part->release(force, wait.until());
+    if (part->is_to_release() && !is_done) part->release(force, wait.until());
   }
   while (is_any_running()) {
     if (base::drive(calls(), {}, wait) == base::Readiness::interrupted) return base::interrupted();
@@ -159,7 +165,7 @@ Result<Released> Several::release(const Request&, Force force, Wait wait) {
   Released all{ReleaseOutcome::released};
   const Part* failed = nullptr;
   for (const auto& part : parts_) {
-    if (part->origin != Part::Origin::own || !part->is_held()) continue;
+    if (!part->is_to_release()) continue;
     if (part->error && !part->released) failed = part.get();
     if (!part->released) continue;
     all.is_everywhere &= part->released->is_everywhere;

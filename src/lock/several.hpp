@@ -12,6 +12,7 @@
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
 #include "lock/observer.hpp"
+#include "lock/patience.hpp"
 
 namespace rlock::lock {
 
@@ -41,12 +42,14 @@ class Several final : public Holding {
     done,  ///< one of them has nothing to do: see done()
     lost,  ///< one of add_held() was lost meanwhile: see concerned_key()
   };
-  /// Acquires all keys of add(), or none, under one new token. `wait` counts for all together, as in
+  /// Acquires all keys of add(), or none, under one new token. `patience` counts for all together, as in
   /// Acquisition::acquire(). If a key is lost while a later one is waited for, all are released and it begins again.
   /// observer: may be nullptr.
-  base::Result<Outcome> acquire(std::optional<base::Duration> wait, base::Poller& poller, Observer* observer = nullptr);
+  base::Result<Outcome> acquire(Patience patience, base::Poller& poller, Observer* observer = nullptr);
+  /// After anything but Outcome::held: whether a release had no answer, so that a server may hold one of these keys.
+  bool is_left() const;
 
-  /// Releases them before the command has run. After a signal, half a second is left for this.
+  /// Releases them before the command has run, by `until`. After a signal, half a second is left for this.
   base::Result<void> give_back(base::Instant until, base::Poller& poller);
 
   bool empty() const { return parts_.empty(); }
@@ -89,8 +92,8 @@ class Several final : public Holding {
   struct Part;
   class KeepingPoller;
 
-  base::Result<Outcome> acquire_all(std::optional<base::Duration> wait, base::Poller& poller, Observer* observer);
-  base::Result<void> refresh(base::Instant waited_until, base::Poller& poller);
+  base::Result<Outcome> acquire_all(Patience patience, base::Poller& poller, Observer* observer);
+  base::Result<void> refresh(base::Instant waited_until, base::Instant until, base::Poller& poller);
   void keep();
   base::Instant next_renewal() const;
   const Part* lost() const;

@@ -65,20 +65,18 @@ Instant Several::next_renewal() const {
   return next;
 }
 
-Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Poller& poller, Observer* observer) {
-  const auto give_up = wait ? BootClock::now() + *wait : base::never;
+Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& poller, Observer* observer) {
+  const auto give_up = patience.give_up;
   base::Backoff backoff(base::min_try / 20, base::min_try);
   int late_rounds = 0;
   while (true) {
     const auto began = BootClock::now();
-    const auto left = give_up - BootClock::now();
-    auto outcome =
-        acquire_all(wait ? std::optional(std::max(std::chrono::ceil<Duration>(left), 0ms)) : wait, poller, observer);
+    auto outcome = acquire_all(patience, poller, observer);
     if (outcome && *outcome == Outcome::held) return outcome;
     // An outage must not look like busy, see Acquisition::acquire().
     const bool is_answered = outcome && *outcome != Outcome::lost;
     const auto limit = is_answered ? parts_.front()->backend->timeout() : release_limit;
-    auto released = give_back(BootClock::now() + limit, poller);
+    auto released = give_back(std::min(BootClock::now() + limit, patience.end), poller);
     if (is_answered) RLOCK_TRY(std::move(released));
     if (!outcome || is_answered) return outcome;
 
@@ -106,13 +104,12 @@ Result<Several::Outcome> Several::acquire(std::optional<Duration> wait, base::Po
 }
 
 // Outcome::lost: one of those that are held already, whoever acquired it.
-Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base::Poller& poller, Observer* observer) {
-  const auto give_up = wait ? BootClock::now() + *wait : base::never;
+Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& poller, Observer* observer) {
   token_ = RLOCK_TRY(base::random_token());
   std::vector<Part*> in_order;
   for (auto& part : parts_) {
     if (part->origin != Part::Origin::own) continue;
-    if (part->is_held()) part->forget(open_(part->request.names));
+    if (part->is_to_release()) part->forget(open_(part->request.names));
     in_order.push_back(part.get());
   }
   std::ranges::sort(in_order, {}, [](const Part* part) -> const std::string& { return part->request.names.lock; });
@@ -121,13 +118,13 @@ Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base
   for (auto* const part : in_order) {
     part->request.token = token_;
     busy_key_ = part->request.names.key;
-    const auto left = std::max(std::chrono::ceil<Duration>(give_up - BootClock::now()), Duration(0));
     auto request = part->request;
     request.once = part->once;
     Acquisition acquisition(*part->backend, std::move(request), terms_,
                             parts_.size() == 1 ? poller : static_cast<base::Poller&>(keeping), observer);
-    auto lease = acquisition.acquire(wait ? std::optional(left) : wait);
+    auto lease = acquisition.acquire(patience);
     met_ = acquisition.met();
+    part->is_left = acquisition.is_left();
     if (lease && *lease) {
       part->hold(**lease, terms_);
       waited_until = met_ ? part->counts_from : std::max(waited_until, part->counts_from - max_apart);
@@ -137,17 +134,17 @@ Result<Several::Outcome> Several::acquire_all(std::optional<Duration> wait, base
     done_ = acquisition.done();
     if (!*lease) return done_ ? Outcome::done : Outcome::busy;
   }
-  if (parts_.size() > 1) RLOCK_TRY(refresh(waited_until, poller));
+  if (parts_.size() > 1) RLOCK_TRY(refresh(waited_until, patience.end, poller));
   return lost() != nullptr ? Outcome::lost : Outcome::held;
 }
 
 // All keys are held. Those of before the last wait are renewed, so that the command does not begin with a lease that
 // somebody has deleted meanwhile, nor with one that is nearly over.
-Result<void> Several::refresh(Instant waited_until, base::Poller& poller) {
+Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller& poller) {
   const auto start = BootClock::now();
   for (auto& part : parts_) {
     if (part->counts_from >= waited_until || part->call.is_running()) continue;
-    part->renew(Watch::no, terms_, std::min(start + terms_.max_try(), part->deadline));
+    part->renew(Watch::no, terms_, std::min({start + terms_.max_try(), part->deadline, until}));
   }
   while (is_any_running() && lost() == nullptr) {
     if (base::drive(calls(), {}, {base::never, poller}) == Readiness::interrupted) return base::interrupted();
@@ -160,13 +157,16 @@ Result<void> Several::refresh(Instant waited_until, base::Poller& poller) {
 }
 
 Result<void> Several::give_back(Instant until, base::Poller& poller) {
-  const bool has_any = std::ranges::any_of(
-      parts_, [](const auto& part) { return part->origin == Part::Origin::own && part->is_held(); });
-  if (!has_any) return {};
+  if (!is_left()) return {};
   base::GracePoller grace_poller(poller);
-  RLOCK_TRY(base::until_served(until, grace_poller,
-                               [&](Instant end) { return release(request(), Force::no, {end, grace_poller}); }));
+  RLOCK_TRY(base::until_served(until, grace_poller, [&](Instant end) {
+    return release(request(), Force::no, {std::min(end, until), grace_poller});
+  }));
   return {};
+}
+
+bool Several::is_left() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->is_to_release() && !part->released; });
 }
 
 }  // namespace rlock::lock

@@ -42,7 +42,7 @@ class AcquisitionTest : public testing::Test {
  protected:
   base::Result<std::optional<Lease>> acquire(std::optional<base::Duration> wait) {
     base::PlainPoller plain;
-    return Acquisition(backend, request, terms, plain).acquire(wait);
+    return Acquisition(backend, request, terms, plain).acquire(Patience::of(wait));
   }
   FakeBackend backend;
 };
@@ -158,7 +158,7 @@ TEST_F(AcquisitionTest, AfterAnOutageThoseFarBackComeLaterButNotByASecond) {
 TEST_F(AcquisitionTest, ASignalLeavesTheQueue) {
   backend.acquired = {busy_for_ever};
   BrokenOff broken_off;
-  const auto lease = Acquisition(backend, request, terms, broken_off).acquire(std::nullopt);
+  const auto lease = Acquisition(backend, request, terms, broken_off).acquire({});
   ASSERT_FALSE(lease);
   EXPECT_EQ(lease.error().code, ErrorCode::interrupted);
   EXPECT_EQ(backend.releases, 1);

@@ -49,7 +49,7 @@ class SeveralTest : public testing::Test {
   FakeBackend& at(const std::string& key, std::size_t n = 0) { return *opened[key].at(n); }
 
   base::Result<Outcome> acquire(std::optional<base::Duration> wait = std::nullopt) {
-    return several.acquire(wait, plain);
+    return several.acquire(Patience::of(wait), plain);
   }
   base::Result<Standing> renew() {
     return several.renew(several.request(), Watch::yes, {BootClock::now() + 1s, plain});
