@@ -110,7 +110,7 @@ releases_behind_it() { pgrep -f "^rlock-release $key" >/dev/null; }
 @test "several keys, and a run inside another one" {
   own_server
   rlock run "$key-outer" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; touch asks
-    timeout 60 rlock run -n "$1" --with "$1-2" -- touch ran; echo $? >status; touch done; until [ -e end ]; do sleep 0.01; done' \
+    timeout 60 rlock run -n --with "$1-2" "$1" -- touch ran; echo $? >status; touch done; until [ -e end ]; do sleep 0.01; done' \
     sh "$key" 3>&- &
   until_true 10 test -e up
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"

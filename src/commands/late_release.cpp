@@ -26,8 +26,8 @@ void release_in_background(const std::string& key, base::Duration ttl,
                                                    .begin = [] { return base::Result<void>(); },
                                                    .run = [&] { release(until); }});
   if (!begun) {
-    base::log_note(key + " may stay held for " + base::age_text(ttl) + ": no process to release it: " +
-                   begun.error().message);
+    base::log_note(key + " may stay held for " + base::age_text(ttl) +
+                   ": no process to release it: " + begun.error().message);
   }
 }
 

@@ -11,9 +11,9 @@ namespace rlock::commands {
 /// free within a second after rlock was killed.
 inline constexpr base::Duration release_try{900};
 
-/// Leaves a process in the background (`rlock-release KEY`) that releases what a server may hold for a token that was not
-/// acquired, and returns at once. release: runs there, and gets the instant until which to try. The lease ends by itself
-/// after ttl. To be called while there are no other threads.
+/// Leaves a process in the background (`rlock-release KEY`) that releases what a server may hold for a token that was
+/// not acquired, and returns at once. release: runs there, and gets the instant until which to try. The lease ends by
+/// itself after ttl. To be called while there are no other threads.
 void release_in_background(const std::string& key, base::Duration ttl,
                            const std::function<void(base::Instant until)>& release);
 

@@ -30,8 +30,8 @@ Result<std::optional<Lease>> Acquisition::acquire(Patience patience) {
   patience_ = patience;
   auto lease = attempt();
   if (lease && *lease) return lease;
-  // An outage must not look like busy: when the time to wait has passed, wait for the server's answer to the release. After an
-  // error the server has had its time.
+  // An outage must not look like busy: when the time to wait has passed, wait for the server's answer to the release.
+  // After an error the server has had its time.
   auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
   is_left_ = !released;
   if (lease) RLOCK_TRY(std::move(released));

@@ -156,16 +156,16 @@ class Backend : public Holding {
 
   /// How long a server may take to connect or to answer.
   virtual base::Duration timeout() const = 0;
-  /// After a step that failed because servers must not be asked for a while: when enough of them can be again. Else long
-  /// ago.
+  /// After a step that failed because servers must not be asked for a while: when enough of them can be again. Else
+  /// long ago.
   virtual base::Instant serves_again() const { return {}; }
 };
 
 /// One of several servers that keep a lock by majority; see Quorum.
 class Voter : public Backend {
  public:
-  /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the token
-  /// may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
+  /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the
+  /// token may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
   virtual base::Result<void> give_back(const Request& request, base::Wait wait) = 0;
   /// Whether the last give_back went out and had no answer: it may still come, and take away a vote.
   virtual bool may_give_back() const = 0;

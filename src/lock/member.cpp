@@ -54,8 +54,8 @@ bool Member::acquire(Queue queue, Instant until) {
   });
 }
 
-// Gives back what the server may hold for us. A request that goes unanswered may come late, and this one must not. So who
-// did not answer before is asked for something harmless first.
+// Gives back what the server may hold for us. A request that goes unanswered may come late, and this one must not. So
+// who did not answer before is asked for something harmless first.
 bool Member::clean(const Request& request, Wait wait) {
   const auto outcome = [&]() -> Result<void> {
     if (is_unclean) RLOCK_TRY(voter->check(request, wait));

@@ -179,14 +179,13 @@ Result<Standing> Protocol::watch_and_renew(const Request& request, Wait wait) {
 Result<Standing> Protocol::reclaim(const Request& request, const Standing& last, Server server, Wait wait) {
   runner_.send_in_full(scripts().reclaim);
   const auto away = std::chrono::ceil<base::Duration>(base::BootClock::now() - last.counts_from);
-  const auto reply = RLOCK_TRY(
-      runner_.run({scripts().reclaim,
-                   request.names,
-                   request.token,
-                   {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence), last.run_id,
-                    request.who.encode(), server == Server::other ? "1" : "", request.mode.encode(),
-                    std::to_string(away.count())}},
-                  wait));
+  const auto reply = RLOCK_TRY(runner_.run(
+      {scripts().reclaim,
+       request.names,
+       request.token,
+       {request.token, std::to_string(request.ttl.count()), std::to_string(last.fence), last.run_id,
+        request.who.encode(), server == Server::other ? "1" : "", request.mode.encode(), std::to_string(away.count())}},
+      wait));
   return read_renewed(reply);
 }
 

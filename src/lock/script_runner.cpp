@@ -99,9 +99,12 @@ Result<Reply> ScriptRunner::run(ScriptCall call, Wait wait) {
 Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) {
   is_moving_ = true;
   const auto& names = call.names;
-  const std::vector<Command> flight{call.while_moving(Moving::split), {"EXISTS", names.queue()},
-                                    {"EXISTS", names.info()},         {"EXISTS", names.fence()},
-                                    {"EXISTS", names.last()},         {"EXISTS", names.holders()},
+  const std::vector<Command> flight{call.while_moving(Moving::split),
+                                    {"EXISTS", names.queue()},
+                                    {"EXISTS", names.info()},
+                                    {"EXISTS", names.fence()},
+                                    {"EXISTS", names.last()},
+                                    {"EXISTS", names.holders()},
                                     {"EXISTS", names.tombstone(call.token)}};
   auto replies = RLOCK_TRY(session_.flight(flight, wait));
   const auto has_left = [](const Reply& reply) { return has_code(reply, "ASK"); };
