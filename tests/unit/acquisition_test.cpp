@@ -142,7 +142,7 @@ Instant::duration longest_pause(std::int64_t rank) {
   backend.acquired = {busy, busy};
   backend.acquired.insert(backend.acquired.end(), 30, unanswered);
   backend.acquired.emplace_back(grant);
-  const auto lease = Acquisition(backend, request, terms, hasty).acquire(std::nullopt);
+  const auto lease = Acquisition(backend, request, terms, hasty).acquire({});
   EXPECT_TRUE(lease && *lease);
   return hasty.longest;
 }
