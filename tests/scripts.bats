@@ -112,6 +112,23 @@ is() {
   [ "$(holder)" = a ]
 }
 
+@test "a record that is too long is not read, and the lock goes on without it" {
+  setup_names
+  acquire a
+  queued b
+  lengthen() { head -c 140000 /dev/zero | tr '\0' x | cat <(printf '1 s 1 1 1 ') - | redis -x hset "$info" "$1"; }
+  lengthen a
+  lengthen b
+  is "$(acquire c)" 0 0 -1 '[0-9]*' 1 '' 0
+  is "$(check a)" 1 0 '' x
+  is "$(renew a)" 1 0 '[0-9a-f]*'
+  is "$(inspect)" held '' '[0-9]*' '[0-9]*' 1 '[0-9]*' '' '' x
+  is "$(script release '' '' 0 1)" 1
+  until_true 10 heard b g
+  claimed_by b
+  is "$(acquire b)" 1 '[0-9]*'
+}
+
 @test "acquire queues behind all, and again at the same place" {
   local first
   acquire a

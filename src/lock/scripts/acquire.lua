@@ -113,7 +113,7 @@ local record, pttl
 if several then
   pttl, record = next_end(several)
 elseif holder then
-  record = holder ~= FOREIGN and not is_lost(info) and redis.call('HGET', info, holder)
+  record = holder ~= FOREIGN and not is_lost(info) and text_of(holder)
 end
 if record and not can_mix(mode, several or 'x') then return {-2, several or 'x'} end
 

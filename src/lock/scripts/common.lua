@@ -71,6 +71,7 @@ local FENCE_MS = 86400000      -- after the clock has caught up with it: from th
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
 local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
 local MAX_LAST = 1023          -- bytes; more of a last run is not read
+local MAX_RECORD = 131072      -- bytes; a longer record is not read: no rlock writes a twentieth of it
 local HAS_ONCE = 1             -- in place of a waiter's fence
 
 -- Server microseconds, one instant for the whole script; asked for when needed.
@@ -149,9 +150,15 @@ local function pack(wake, since, fence, who, mode, seen)
          (mode == 'x' and '' or mode .. ' ') .. who
 end
 
+-- The record of a token as it stands there; false when it has none, '' for one that is too long.
+local function text_of(token)
+  local record = redis.call('HGET', info, token)
+  return record and (#record <= MAX_RECORD and record or '')
+end
+
 -- wake, seen, since, fence, who, mode of a token; nothing when it has no record, or one of another version.
 local function record_of(token)
-  local record = redis.call('HGET', info, token)
+  local record = text_of(token)
   if not record then return end
   local wake, seen, since, fence, who = string.match(record, '^' .. VERSION .. ' (%a) (%d+) (%d+) (%d+) (.*)$')
   local mode = 'x'

@@ -135,5 +135,5 @@ end
 local function next_end(several)
   local found = several == 's' and redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES') or
                 redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return tonumber(found[2]) - now_ms(), not is_lost(info) and redis.call('HGET', info, found[1]) or ''
+  return tonumber(found[2]) - now_ms(), not is_lost(info) and text_of(found[1]) or ''
 end

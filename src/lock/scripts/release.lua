@@ -30,7 +30,7 @@ local mine = holder and (force or is_holder(token, holder, several))
 local owners = force and several and living() or {force and holder or token}
 local records = {}
 if force and mine and holder ~= FOREIGN and not is_lost(info) then
-  for i, owner in ipairs(owners) do records[i] = redis.call('HGET', info, owner) or '' end
+  for i, owner in ipairs(owners) do records[i] = text_of(owner) or '' end
 end
 local reply = {mine and 1 or holder and 0 or -1, several and '' or records[1] or '', several and force and records or nil}
 local function forget_owners()

@@ -32,7 +32,7 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
   local is_last = not first and not heads.err and (tonumber(redis.pcall('HLEN', info)) or 0) <= MAX_LEFT
   local record = first and redis.pcall('HGET', info, first)
   local wake, seen, with_once, who =
-    string.match(type(record) == 'string' and record or '', '^' .. VERSION .. ' ([cs]) (%d+) %d+ (%d+) (.*)$')
+    string.match(type(record) == 'string' and #record <= MAX_RECORD and record or '', '^' .. VERSION .. ' ([cs]) (%d+) %d+ (%d+) (.*)$')
   -- Nobody else has a say, and nothing that is asked here fails later.
   local hands_over = wake and ARGV[5] ~= '1' and not (exit == '0' and tonumber(with_once) == HAS_ONCE) and
                      now() - seen < SILENT_US and string.sub(lock, 1, 6) == 'rlock:' and
