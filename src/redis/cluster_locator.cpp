@@ -99,10 +99,9 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
 Result<Endpoint> ClusterLocator::ask_nodes(Wait wait) {
   const auto map = RLOCK_TRY(ask_one_of(nodes_, address_, greeting_, wait));
   if (std::exchange(address_.host_may_be_secret, false)) name_ = address_.name();
-  for (const auto& range : map.ranges) {
-    for (const auto& node : range.nodes) {
-      if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);
-    }
+  for (const auto& node : map.nodes(ClusterMap::Which::all)) {
+    if (nodes_.size() == ClusterMap::max_nodes) break;
+    if (std::ranges::find(nodes_, node) == nodes_.end()) nodes_.push_back(node);
   }
   auto master = map.master_of(*slot_);
   if (!master && map.is_served(*slot_)) return unknown_hosts(name_);
@@ -125,11 +124,9 @@ std::unique_ptr<Locator> ClusterLocator::other(const std::string& place) const {
 Result<std::vector<Endpoint>> masters_of(const Address& address, const Greeting& greeting, Wait wait) {
   auto nodes = address.endpoints;
   const auto map = RLOCK_TRY(ask_one_of(nodes, address, greeting, wait));
-  std::vector<Endpoint> masters;
-  for (const auto& range : map.ranges) {
-    if (range.nodes.empty()) return unknown_hosts(address.name());
-    if (std::ranges::find(masters, range.nodes.front()) == masters.end()) masters.push_back(range.nodes.front());
-  }
+  const auto is_unknown = [](const ClusterMap::Range& range) { return range.nodes.empty(); };
+  if (std::ranges::any_of(map.ranges, is_unknown)) return unknown_hosts(address.name());
+  auto masters = map.nodes(ClusterMap::Which::masters);
   if (masters.empty()) return fail(ErrorCode::unready, address.name() + ": its cluster is down: no node serves a key");
   return masters;
 }

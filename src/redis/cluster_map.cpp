@@ -1,6 +1,8 @@
 #include "redis/cluster_map.hpp"
 
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "base/number.hpp"
 
@@ -48,6 +50,19 @@ std::optional<Endpoint> ClusterMap::master_of(std::uint16_t slot) const {
   const auto* range = range_of(slot);
   if (range == nullptr || range->nodes.empty()) return std::nullopt;
   return range->nodes.front();
+}
+
+std::vector<Endpoint> ClusterMap::nodes(Which which) const {
+  std::vector<Endpoint> found;
+  std::set<std::string> names;
+  for (const auto& range : ranges) {
+    const auto count = which == Which::all ? range.nodes.size() : std::min<std::size_t>(range.nodes.size(), 1);
+    for (const auto& node : std::span(range.nodes).first(count)) {
+      if (found.size() == max_nodes) return found;
+      if (names.insert(node.name()).second) found.push_back(node);
+    }
+  }
+  return found;
 }
 
 bool ClusterMap::is_served(std::uint16_t slot) const { return range_of(slot) != nullptr; }

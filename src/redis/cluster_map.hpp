@@ -24,6 +24,11 @@ struct ClusterMap {
   static std::optional<ClusterMap> read(const Reply& reply, const Endpoint& asked);
 
   std::optional<Endpoint> master_of(std::uint16_t slot) const;
+  /// Each node once, as far as max_nodes; `masters` alone, or their replicas too.
+  enum class Which { masters, all };
+  std::vector<Endpoint> nodes(Which which) const;
+  /// A Cluster has no more; the names of others are left out.
+  static constexpr std::size_t max_nodes = 1'000;
   /// Whether a node serves the slot, though it may not have said where it is.
   bool is_served(std::uint16_t slot) const;
 

@@ -13,8 +13,8 @@ struct Reply {
   enum class Kind { nil, integer, text, array, push, error };
 
   Kind kind = Kind::nil;
-  std::int64_t integer = 0;
-  std::string text;  ///< bulk and simple strings, errors
+  std::int64_t integer = 0;  ///< of an array, of any meaning
+  std::string text;          ///< bulk and simple strings, errors
   std::vector<Reply> items;
 
   bool is_error() const { return kind == Kind::error; }

@@ -6,18 +6,22 @@ namespace rlock::redis {
 namespace {
 
 constexpr int max_depth = 8;
+// The map of a Cluster in thousands of pieces has fewer. In memory an item takes up to thirty times its bytes.
+constexpr std::int64_t max_items = 1 << 17;
 
 // Where the object of a task goes: a new root, or the next item of the parent. nullptr, which hiredis
-// reports as an error, where it lies too deep.
+// reports as an error, where it lies too deep, or is one of too many; the root counts those below it.
 //
 // The address of an item stays good for as long as it is needed: a parent gets its next item only when
 // the one before it, and all below that, is complete.
 Reply* place(const redisReadTask* task) {
   int depth = 0;
-  for (const auto* above = task->parent; above != nullptr; above = above->parent) {
+  const auto* top = task;
+  for (; top->parent != nullptr; top = top->parent) {
     if (++depth > max_depth) return nullptr;
   }
-  if (task->parent == nullptr) return new Reply;
+  if (top == task) return new Reply;
+  if (++static_cast<Reply*>(top->obj)->integer > max_items) return nullptr;
   return &static_cast<Reply*>(task->parent->obj)->items.emplace_back();
 }
 

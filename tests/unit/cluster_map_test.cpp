@@ -49,6 +49,22 @@ TEST(ClusterMap, IsNotReadFromAnythingElse) {
   }
 }
 
+TEST(ClusterMap, NamesEachNodeOnceAndNoMoreThanAClusterHas) {
+  using Which = ClusterMap::Which;
+  std::vector<Reply> rows;
+  for (int i = 0; i < 30'000; ++i) {
+    rows.push_back(
+        array({integer(i), integer(i), node(text("h" + std::to_string(i / 15)), 1), node(text("replica"), 1)}));
+  }
+  const auto map = ClusterMap::read(array(rows), asked);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->nodes(Which::all).size(), ClusterMap::max_nodes);
+  rows.resize(30);
+  const auto two = ClusterMap::read(array(rows), asked);
+  EXPECT_EQ(two->nodes(Which::masters), (std::vector<Endpoint>{{"h0", 1}, {"h1", 1}}));
+  EXPECT_EQ(two->nodes(Which::all), (std::vector<Endpoint>{{"h0", 1}, {"replica", 1}, {"h1", 1}}));
+}
+
 TEST(ClusterMap, ReadsThePlaceOfARedirection) {
   EXPECT_EQ(place_of("10.0.0.1:6379", asked), (Endpoint{"10.0.0.1", 6379}));
   EXPECT_EQ(place_of("fe80::1:6379", asked), (Endpoint{"fe80::1", 6379}));

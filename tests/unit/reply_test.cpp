@@ -37,6 +37,18 @@ std::unique_ptr<Reply> read(const std::string& bytes) {
   return reply;
 }
 
+TEST(Reply, HasNoMoreItemsThanThereIsMemoryFor) {
+  for (const std::string item : {":1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n"}) {
+    std::string bytes = "*1000000\r\n";
+    while (bytes.size() < 2'000'000) bytes += item;
+    Reader reader;
+    bool good = true;
+    EXPECT_TRUE(reader.feed(bytes));
+    reader.next(good);
+    EXPECT_FALSE(good) << item;
+  }
+}
+
 TEST(Reply, IsReadFromBothProtocols) {
   const auto array = read("*4\r\n:7\r\n$2\r\nab\r\n*1\r\n+x\r\n$-1\r\n");
   ASSERT_TRUE(array);
