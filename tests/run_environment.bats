@@ -21,6 +21,7 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
   alike -- "${signals[@]}"
   alike env --ignore-signal=PIPE -- "${signals[@]}"
   alike env --ignore-signal=CHLD -- "${signals[@]}"
+  alike env --ignore-signal=XFSZ -- "${signals[@]}"
   alike env --ignore-signal=PIPE,CHLD,TERM,INT,HUP,QUIT,USR1,USR2,ALRM -- "${signals[@]}"
   alike env --block-signal=PIPE,CHLD,TERM,INT,HUP,QUIT,USR1,USR2,ALRM,CONT,TTOU -- "${signals[@]}"
 }
@@ -30,6 +31,24 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
   alike env --ignore-signal=CONT -- "${signals[@]}"
   alike env --ignore-signal -- "${signals[@]}"
   alike env --block-signal -- "${signals[@]}"
+}
+
+@test "a limit on the size of files is a full disk for rlock, and as ever for the command" {
+  local wrapped=(bash -c 'ulimit -f 0; exec "$@" >>out 2>>err' bash)
+  "${wrapped[@]}" rlock run -v "$key" -- true
+  is_free
+  # 128 + SIGXFSZ, under rlock and without it. The core is not written either.
+  run -153 "${wrapped[@]}" sh -c 'echo written'
+  run -153 "${wrapped[@]}" rlock run -v "$key" -- sh -c 'echo written'
+  is_free
+  run "${wrapped[@]}" rlock acquire "$key"
+  [ "$status" != 0 ] && [ "$status" -lt 128 ]
+  is_free
+  run "${wrapped[@]}" rlock status
+  [ "$status" != 0 ] && [ "$status" -lt 128 ]
+  rlock acquire "$key"
+  run -75 "${wrapped[@]}" rlock run -v -w 50ms "$key" -- true
+  [ ! -s out ] && [ ! -s err ]
 }
 
 @test "the exit status is exact though the caller ignores SIGCHLD" {

@@ -74,6 +74,7 @@ std::string text_of(const std::vector<show::ListedLock>& sights, const std::vect
 // Holds no lock, so a signal may end it at any point.
 int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that must not grow (ulimit -f) is a full disk
   if (options.watch && !base::is_screen(STDOUT_FILENO)) {
     return report_end(
         base::exit_usage,

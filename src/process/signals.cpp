@@ -12,7 +12,12 @@ namespace {
 constexpr std::size_t kernel_mask_size = (NSIG - 1) / 8;  // bytes; libc's sigset_t may be longer
 
 // Signals that rlock must see, or must not die of, whatever their disposition was at the start.
-constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE};
+// SIGXFSZ: a message into a file that must not grow (ulimit -f) fails as on a full disk.
+constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE, SIGXFSZ};
+
+// A poll that finds something ready lets no signal in, and a server that sends without an end has always something
+// ready. After so many in a row they are let in.
+constexpr int max_ready_in_row = 8;
 
 // Written by the handler, which runs in the main thread only, one signal at a time (sa_mask), and in a
 // child of vfork, which shares this memory while we are suspended.
@@ -27,7 +32,7 @@ void note(int number, siginfo_t* info, void*) {
     continued = 1;
     return;
   }
-  if (number == SIGCHLD || number == SIGPIPE) return;
+  if (number == SIGCHLD || number == SIGPIPE || number == SIGXFSZ) return;
   const int count = received_count;
   if (static_cast<std::size_t>(count) >= max_pending) return;
   // si_code > 0: made by the kernel; kill, sigqueue and tgkill are <= 0. Of what the kernel makes, as for an alarm that
@@ -89,6 +94,12 @@ base::Readiness Signals::wait(std::span<pollfd> fds, base::Instant until) {
   while (true) {
     const int n = base::BootClock::now() < without_timer ? base::poll_until(fds, without_timer, &open_mask_)
                                                          : timer_.poll(fds, until, &open_mask_);
+    ready_in_row_ = n > 0 ? ready_in_row_ + 1 : 0;
+    if (ready_in_row_ >= max_ready_in_row) {
+      ready_in_row_ = 0;
+      open_window();
+      close_window();
+    }
     if (first_ending()) return base::Readiness::interrupted;
     if (n > 0) return base::Readiness::ready;
     if (base::BootClock::now() >= until) return base::Readiness::timed_out;

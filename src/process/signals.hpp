@@ -61,6 +61,7 @@ class Signals final : public base::Poller {
   sigset_t handled_{};
   sigset_t ignored_{};
   base::BootTimer timer_;
+  int ready_in_row_ = 0;  ///< of wait()
 };
 
 }  // namespace rlock::process
