@@ -6,7 +6,8 @@
 namespace rlock::base {
 
 int poll_until(std::span<pollfd> fds, Instant until, const sigset_t* mask) {
-  const auto timeout = to_timespec(until - BootClock::now());
+  const auto now = BootClock::now();
+  const auto timeout = to_timespec(until > now ? until - now : BootClock::duration::zero());
   return ::ppoll(fds.data(), fds.size(), until >= never ? nullptr : &timeout, mask);
 }
 
@@ -29,6 +30,7 @@ Readiness GracePoller::wait(std::span<pollfd> fds, Instant until) {
     if (readiness != Readiness::interrupted) return readiness;
     end_ = BootClock::now() + std::chrono::milliseconds(500);
   }
+  if (BootClock::now() >= *end_) return Readiness::interrupted;  // also where something is ready all the time
   PlainPoller plain;
   const auto readiness = plain.wait(fds, std::min(until, *end_));
   return readiness == Readiness::timed_out && *end_ < until ? Readiness::interrupted : readiness;

@@ -1,17 +1,10 @@
 #include "lock/last_run.hpp"
 
-#include <algorithm>
-
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "redis/bounds.hpp"
 
 namespace rlock::lock {
-namespace {
-
-constexpr std::int64_t max_time_s = 1LL << 40;
-constexpr std::int64_t max_duration_ms = 100LL * 366 * 86'400'000;
-
-}  // namespace
 
 std::string LastRun::encode() const {
   return std::to_string(signal > 0 ? -signal : exit_status) + " " + std::to_string(took.count()) + " " +
@@ -20,15 +13,11 @@ std::string LastRun::encode() const {
 
 std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (base::take_word(text) != "1") return std::nullopt;
-  // Limited: another program may have written there, and arithmetic with it must not overflow.
-  const auto number = [&] {
-    return std::max<std::int64_t>(base::parse_number<std::int64_t>(base::take_word(text)).value_or(0), 0);
-  };
-  const auto duration = [&] { return base::Duration(std::min(number(), max_duration_ms)); };
+  const auto number = [&] { return redis::number_in(base::take_word(text)); };
   LastRun run;
   const auto time = [&] {
-    const auto us = std::min(number(), max_time_s) * 1'000'000;
-    return us + std::min<std::int64_t>(number(), 999'999);
+    const auto seconds = number();
+    return redis::time_us_of(seconds, number());
   };
   base::take_word(text);  // for how long it is remembered
   // When one last succeeded: "= =" this one, "0 0" none.
@@ -40,8 +29,8 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (exit < -127) return std::nullopt;
   run.signal = exit < 0 ? -exit : 0;
   run.exit_status = exit < 0 ? 128 - exit : exit;
-  run.took = duration();
-  run.once = duration();
+  run.took = redis::span_of(number());
+  run.once = redis::span_of(number());
   run.who = Who::decode(text);
   return run;
 }

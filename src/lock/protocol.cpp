@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/number.hpp"
 #include "lock/reply_shape.hpp"
+#include "redis/bounds.hpp"
 
 namespace rlock::lock {
 
@@ -12,7 +12,12 @@ using base::fail;
 using base::Result;
 using base::Wait;
 using redis::Command;
+using redis::count_of;
+using redis::fence_of;
 using redis::Reply;
+using redis::span_of;
+using redis::time_us_of;
+using redis::ttl_of;
 
 using Next = ScriptRunner::Next;
 
@@ -59,26 +64,29 @@ ScriptCall acquisition(const Scripts& scripts, const Request& request, std::opti
 // meanwhile.
 bool is_to_be_repeated(const Reply& reply) { return first_of(reply, "i") == 3; }
 
-std::uint64_t fence_at(const Reply& reply, std::size_t i) { return static_cast<std::uint64_t>(reply.items[i].integer); }
+// 0, which stands for one that is not known, where the record makes no sense.
+std::uint64_t fence_at(const Reply& reply, std::size_t i) { return fence_of(reply.items[i].integer).value_or(0); }
 
 }  // namespace
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
-  if (first_of(reply, "iit") == 1) return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
+  if (first_of(reply, "iit") == 1 && fence_at(reply, 1) > 0) {
+    return Grant{fence_at(reply, 1), session().sent_at(), reply.items[2].text};
+  }
   if (first_of(reply, "iiiiiti") == 0) {
     const auto& items = reply.items;
     const auto known = items[4].integer;
-    Busy busy{.rank = items[2].integer,
+    Busy busy{.rank = count_of(items[2].integer),
               .holder_ttl = ttl_of(items[3].integer),
               .holder_is_foreign = known <= 0,
               .is_of_other_form = known == -1,
               .is_other_data = known == -2,
               .holder = Record::decode(items[5].text)};
-    if (items[6].integer > 0) busy.kept_for = base::Duration(items[6].integer);
-    return NotHeld{items[1].integer, std::move(busy)};
+    if (items[6].integer > 0) busy.kept_for = span_of(items[6].integer);
+    return NotHeld{time_us_of(items[1].integer), std::move(busy)};
   }
   if (first_of(reply, "iit") == 2) {
-    return Done{base::Duration(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
+    return Done{span_of(reply.items[1].integer), LastRun::decode(reply.items[2].text)};
   }
   if (first_of(reply, "i") == -1) return Tombstoned{};
   if (first_of(reply, "it") == -2) {
@@ -96,6 +104,7 @@ Result<Answer> Protocol::acquire(const Request& request, std::optional<std::int6
 }
 
 Result<Answer> Protocol::acquire_subscribed(const Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
+  if (inbox_) (void)inbox_->take();  // what an earlier connection brought
   for (int redirections = 0;;) {
     auto call = acquisition(scripts(), request, ticket, wake);
     RLOCK_TRY(runner_.tell_grace(call, wait));
@@ -206,7 +215,7 @@ Result<std::int64_t> Protocol::replicated(const Request& request, Wait wait) {
   if (reply.kind != Reply::Kind::integer) return redis::not_understood(session().name());
   // Another connection has written nothing, and every replica has that.
   if (server.connection() != connection) return fail(ErrorCode::unreachable, server.name() + " has moved");
-  return reply.integer;
+  return count_of(reply.integer);
 }
 
 Result<Standing> Protocol::check(const Request& request, Wait wait) {
@@ -270,28 +279,22 @@ Result<bool> Protocol::track(Wait wait) {
   return !replies.front().is_error();
 }
 
-Result<Pushed> Protocol::pushed(const Names& names) {
-  const auto pushes = RLOCK_TRY(session().pushes());
-  Pushed result;
-  for (const auto& push : pushes) {
-    const auto& items = push.items;
-    if (items.size() == 2 && items[0].text == "invalidate") {
-      const auto& keys = items[1].items;  // none: everything was flushed
-      result.flushed |= keys.empty();
-      result.touched |= std::ranges::any_of(
-          keys, [&](const Reply& key) { return key.text == names.lock || key.text == names.holders(); });
-    } else if (items.size() == 3 && items[0].text == "sunsubscribe") {
-      result.moved = true;
-    } else if (items.size() == 3 && (items[0].text == "message" || items[0].text == "smessage")) {
-      const std::string_view text = items[2].text;
-      result.granted |= text == "g";
-      result.queue_lost |= text == "r";
-      if (text.starts_with("h ")) {
-        if (const auto ms = base::parse_number<std::uint32_t>(text.substr(2))) result.look_in = base::Duration(*ms);
-      }
-    }
-  }
-  return result;
+Result<void> Protocol::untrack(Wait wait) {
+  const Command request{"CLIENT", "TRACKING", "OFF"};
+  RLOCK_TRY(session().flight({&request, 1}, wait));
+  return {};
+}
+
+void Protocol::attend(const Request& request) {
+  if (inbox_ && inbox_->is_of(request.names, request.token)) return;
+  inbox_ = std::make_unique<Inbox>(request.names, request.token);
+  session().on_push([inbox = inbox_.get()](const Reply& push) { inbox->hear(push); });
+}
+
+Result<Pushed> Protocol::pushed() {
+  if (!inbox_) return Pushed{};
+  RLOCK_TRY(session().hear());
+  return inbox_->take();
 }
 
 }  // namespace rlock::lock

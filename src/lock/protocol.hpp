@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "lock/backend.hpp"
+#include "lock/inbox.hpp"
 #include "lock/script_runner.hpp"
 #include "redis/session.hpp"
 
@@ -30,16 +33,6 @@ enum class Wake {
   push,   ///< by messages on its channel
   shard,  ///< the same where channels belong to slots: to no more nodes of a Cluster than need them (Redis 7.0)
   poll
-};
-
-/// What one server has pushed.
-struct Pushed {
-  bool granted = false;     ///< we have been handed the lock; acquire has to confirm it
-  bool touched = false;     ///< the lock's key, or that of its holders, was written, deleted, or has expired
-  bool flushed = false;     ///< so was everything
-  bool queue_lost = false;  ///< a waiter found the queue gone
-  bool moved = false;       ///< our channels are now at another node
-  std::optional<base::Duration> look_in;  ///< we are among the first of the queue: track, and look in so long
 };
 
 /// The scripts of src/lock/scripts over one session: each method is one script, one round trip (two while the server
@@ -75,9 +68,12 @@ class Protocol {
   /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has
   /// read. Returns whether the server agreed. For a connection that has subscribed, and so speaks RESP3.
   base::Result<bool> track(base::Wait wait);
-  /// What was pushed up to now about this lock. Messages about side keys, which the scripts read too, are ignored: they
-  /// change at each heartbeat of a waiter.
-  base::Result<Pushed> pushed(const Names& names);
+  /// Turns it off again. Whether the server agreed does not matter.
+  base::Result<void> untrack(base::Wait wait);
+  /// From here on what is pushed about this lock to this token is heard.
+  void attend(const Request& request);
+  /// What was pushed since the last time, as far as somebody attends.
+  base::Result<Pushed> pushed();
 
   /// Whether the last script was served by a Cluster that is moving the keys of the lock.
   bool is_moving() const { return runner_.is_moving(); }
@@ -94,6 +90,7 @@ class Protocol {
   base::Result<Released> read_released(const redis::Reply& reply) const;
 
   ScriptRunner runner_;
+  std::unique_ptr<Inbox> inbox_;     ///< nullptr: nobody has attended. Its place stays, for the session to write to
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none
 };
 

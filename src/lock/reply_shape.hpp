@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/clock.hpp"
 #include "redis/reply.hpp"
 
 namespace rlock::lock {
@@ -33,11 +32,6 @@ inline bool is_shaped(const redis::Reply& reply, std::string_view shape) {
 /// The first integer of a reply that is of this shape.
 inline std::optional<std::int64_t> first_of(const redis::Reply& reply, std::string_view shape) {
   return is_shaped(reply, shape) ? std::optional(reply.items[0].integer) : std::nullopt;
-}
-
-/// What PTTL has answered; nullopt: no key, or one without an end.
-inline std::optional<base::Duration> ttl_of(std::int64_t pttl) {
-  return pttl < 0 ? std::nullopt : std::optional(base::Duration(pttl));
 }
 
 }  // namespace rlock::lock

@@ -36,12 +36,31 @@ constexpr Duration return_delay_of_rank = 1ms;
 // A waiter that could hold beside the holders, but for those ahead of it, looks this often whether they are still
 // there: if they die, no message comes.
 constexpr Duration look_ahead_every = 1s;
+// After so many looks that messages asked for, and that found nothing new, they are believed less: a table of tracked
+// keys that is too small tells of changes that are none, and others may publish on our channel too.
+constexpr int max_vain_looks = 8;
+// Then between two looks. Shorter than a claim.
+constexpr Duration vain_pause = 500ms;
+// By the same end of its lease a holder is known as the same, however long the answer took.
+constexpr Duration same_end{10};
 // A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
 constexpr int max_hung_up = 2;
 
 Duration jittered(Duration base, Duration jitter) {
   static std::minstd_rand random{base::random_seed()};
   return base + Duration(std::uniform_int_distribution<Duration::rep>(0, jitter.count())(random));
+}
+
+bool is_same(const Record& one, const Record& other) {
+  return one.fence == other.fence && one.since_us == other.since_us;
+}
+
+// Whether the second of two looks has found what the first one did. end: when the lease of the holder ends.
+bool is_same(const Busy& one, Instant end, const Busy& other, Instant other_end) {
+  const bool is_same_holder = one.holder && other.holder ? is_same(*one.holder, *other.holder)
+                                                         : one.holder.has_value() == other.holder.has_value();
+  return is_same_holder && one.rank == other.rank && one.kept_for.has_value() == other.kept_for.has_value() &&
+         std::chrono::abs(end - other_end) <= same_end;
 }
 
 }  // namespace
@@ -57,6 +76,7 @@ Result<Acquired> SingleServer::acquire(const Request& request, Queue queue, Wait
   auto& session = protocol_.session();
   wait = session.bounded(wait);
   names_ = request.names;
+  protocol_.attend(request);
   mode_ = request.mode;
   queued_at(request.ticket);
   const auto before = session.sent_at();
@@ -93,6 +113,10 @@ Result<Answer> SingleServer::acquire_queueing(const Request& request, Wait wait)
     // trip.
     const bool is_to_watch = wake_ != Wake::poll && is_first_ && !tracks_ && !is_called;
     if (is_to_watch) tracks_ = RLOCK_TRY(protocol_.track(wait));
+    if (tracks_ == true && is_to_doubt()) {
+      RLOCK_TRY(protocol_.untrack(wait));
+      tracks_ = false;
+    }
     auto answer = protocol_.acquire(request, ticket_, wake_, wait);
     // This connection broke too: it was not SUBSCRIBE that broke the others. A connection that still stands has not
     // subscribed, and a waiter that claims it has is taken for dead when its turn comes.
@@ -121,7 +145,7 @@ Result<Acquired> SingleServer::to_acquired(Answer answer, const Mode& mode) {
     return *grant;
   }
   if (auto* not_held = std::get_if<NotHeld>(&answer)) {
-    busy_ = std::move(not_held->busy);
+    saw(std::move(not_held->busy));
     const bool queues = not_held->ticket != 0;
     queued_at(not_held->ticket);
     is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
@@ -138,6 +162,15 @@ Result<Acquired> SingleServer::to_acquired(Answer answer, const Mode& mode) {
                                                     "; agree on one of them, or choose another KEY");
   }
   return base::fail(ErrorCode::internal, "the token was released before");
+}
+
+// From an answer to a look, and whether it was in vain.
+void SingleServer::saw(Busy busy) {
+  looked_at_ = BootClock::now();
+  const auto end = busy.holder_ttl ? looked_at_ + *busy.holder_ttl : base::never;
+  const bool is_news = !is_same(busy_, std::exchange(holder_end_, end), busy, end);
+  if (std::exchange(was_told_, false) || is_news) vain_looks_ = is_news ? 0 : vain_looks_ + 1;
+  busy_ = std::move(busy);
 }
 
 // The earliest ticket ever seen counts: a late request of ours may have queued us again. 0: none.
@@ -157,8 +190,13 @@ void SingleServer::held(Standing standing) {
 Result<Standing> SingleServer::renew(const Request& request, Watch watch, Wait wait) {
   auto& session = protocol_.session();
   names_ = request.names;
+  protocol_.attend(request);
   const auto before = session.sent_at();
   const bool watches = watches_on_ != 0 && watches_on_ == session.connection();
+  if (watch == Watch::no && watches) {
+    watches_on_ = 0;
+    RLOCK_TRY(protocol_.untrack(wait));
+  }
   const bool asks_to_watch = watch == Watch::yes && !watches && !std::exchange(watch_broke_, false);
   auto standing = asks_to_watch ? protocol_.watch_and_renew(request, wait) : protocol_.renew(request, wait);
   if (asks_to_watch) {
@@ -201,6 +239,7 @@ Result<Standing> SingleServer::reclaim(const Request& request, Wait wait, Standi
 
 Result<Standing> SingleServer::check(const Request& request, Wait wait) {
   names_ = request.names;
+  protocol_.attend(request);
   return protocol_.check(request, wait);
 }
 
@@ -244,8 +283,8 @@ std::vector<pollfd> SingleServer::wait_fds() const {
 }
 
 Result<Event> SingleServer::drain() {
-  if (!protocol_.session().is_open() || !names_) return Event{};
-  const auto pushed = RLOCK_TRY(protocol_.pushed(*names_));
+  if (!protocol_.session().is_open()) return Event{};
+  const auto pushed = RLOCK_TRY(protocol_.pushed());
   const auto now = BootClock::now();
   is_called_ |= pushed.granted;
   Event event{.granted = pushed.granted, .touched = pushed.touched || pushed.flushed};
@@ -263,8 +302,16 @@ Result<Event> SingleServer::drain() {
     protocol_.session().close();
     look_in(rank_share(return_delay_of_rank));
   }
+  was_told_ |= event.granted || event.look_at != base::never;
+  if (was_told_ && is_to_doubt()) {
+    if (event.granted) event.look_at = now;
+    event.granted = false;
+    event.look_at = std::max(event.look_at, looked_at_ + vain_pause);
+  }
   return event;
 }
+
+bool SingleServer::is_to_doubt() const { return vain_looks_ >= max_vain_looks; }
 
 // `each` times our last known rank, but no longer than to the next heartbeat.
 Duration SingleServer::rank_share(Duration each) const {

@@ -45,6 +45,8 @@ class SingleServer : public Voter {
   base::Result<Standing> reclaim(const Request& request, base::Wait wait, Standing::Holder others);
   base::Result<Answer> acquire_queueing(const Request& request, base::Wait wait);
   base::Result<Acquired> to_acquired(Answer answer, const Mode& mode);
+  void saw(Busy busy);
+  bool is_to_doubt() const;
   void queued_at(std::int64_t ticket);
   void held(Standing standing);
   base::Instant next_look() const;
@@ -63,6 +65,10 @@ class SingleServer : public Voter {
   Wake best_wake_;
   Wake wake_ = best_wake_;
   Busy busy_;                   ///< as last seen
+  base::Instant looked_at_{};   ///< when
+  base::Instant holder_end_{};  ///< of the lease of that holder
+  bool was_told_ = false;       ///< a message asks for the next look
+  int vain_looks_ = 0;          ///< in a row: a message asked for them, and they found nothing new
   Mode mode_;                   ///< that we wait for
   bool is_first_ = false;       ///< one of the first of the queue: to track the lock's key
   std::optional<bool> tracks_;  ///< whether the server does, once this connection has asked

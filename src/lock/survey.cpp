@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/number.hpp"
 #include "lock/reply_shape.hpp"
+#include "redis/bounds.hpp"
 
 namespace rlock::lock {
 
@@ -45,24 +45,24 @@ Result<Inspection> read_inspection(const Reply& reply, const std::string& server
   } else if (items[0].text != "free") {
     return redis::not_understood(server);
   }
-  result.now_us = items[3].integer;
-  result.waiting = items[4].integer;
+  result.now_us = redis::time_us_of(items[3].integer);
+  result.waiting = redis::count_of(items[4].integer);
   const auto mode = Mode::decode(items[7].text);
   if (!mode) return redis::not_understood(server);
   result.mode = *mode;
   if (result.state != Inspection::State::free && !result.mode.is_for_several()) {
-    result.holders.push_back({Record::decode(items[1].text), ttl_of(items[2].integer)});
+    result.holders.push_back({Record::decode(items[1].text), redis::ttl_of(items[2].integer)});
   }
   const auto& holders = items[8].items;
   for (std::size_t i = 0; i + 1 < holders.size(); i += 2) {
-    result.holders.push_back({Record::decode(holders[i].text), ttl_of(holders[i + 1].integer)});
+    result.holders.push_back({Record::decode(holders[i].text), redis::ttl_of(holders[i + 1].integer)});
   }
   // In the order of the grants: the script lists them by the ends of their leases, which change with each renewal.
   std::ranges::stable_sort(result.holders, {},
                            [](const auto& holder) { return holder.record ? holder.record->fence : 0; });
   const auto& waiters = items[5].items;
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2) {
-    const auto ticket = base::parse_number<std::int64_t>(waiters[i].text).value_or(0);
+    const auto ticket = redis::time_us_of(redis::number_in(waiters[i].text));
     result.waiters.push_back({ticket, Record::decode(waiters[i + 1].text)});
   }
   result.last_run = LastRun::decode(items[6].text);
@@ -117,6 +117,10 @@ Result<std::vector<std::string>> list(redis::Session& server, const std::string&
   for (const auto& filter : filters) {
     std::string cursor = "0";
     do {
+      if (wait.is_over()) {
+        return base::fail(base::ErrorCode::unready,
+                          server.name() + ": it has too many keys to list them in time; name one KEY");
+      }
       const Command scan{"SCAN", cursor, filter[0], filter[1], "COUNT", "1000"};
       const auto replies = RLOCK_TRY(server.flight({&scan, 1}, wait));
       const auto& reply = replies.front();

@@ -22,6 +22,8 @@ namespace {
 // No honest reply of rlock's scripts comes near it: status pages through what it lists.
 constexpr std::size_t max_reply = 8U << 20U;
 constexpr std::size_t read_size = 4U << 10U;
+// Whoever sends without an end must not keep rlock from its signals and deadlines (R37 of tests/PROOFS.md).
+constexpr std::size_t max_drained = 64U << 10U;
 
 // Most answers of a server on this machine come within it, and to sleep and be woken takes half as long again.
 constexpr std::chrono::microseconds max_spin{150};
@@ -165,15 +167,17 @@ std::optional<base::Error> Connection::last_words() {
 
 Result<std::vector<Reply>> Connection::drain() {
   std::vector<Reply> replies;
-  while (true) {
+  for (std::size_t drained = 0;;) {
     const auto received = RLOCK_TRY(receive());
     while (true) {
       auto reply = RLOCK_TRY(parse());
       if (!reply) break;
       replies.push_back(std::move(*reply));
     }
-    // Whatever else is on its way makes the descriptor readable again.
-    if (received.bytes < read_size && !stream_->has_buffered()) return replies;
+    drained += received.bytes;
+    // Whatever else is on its way makes the descriptor readable again; not so what the stream has read already.
+    const bool is_enough = received.bytes < read_size || drained >= max_drained;
+    if (is_enough && !stream_->has_buffered()) return replies;
   }
 }
 

@@ -35,7 +35,8 @@ class Connection {
   /// After a send that failed: the reason that the server gave before it closed, if it did (too many clients; over TLS,
   /// that it wants a certificate).
   std::optional<base::Error> last_words();
-  /// Reads what has arrived, if anything, without waiting; returns the complete replies in it.
+  /// Reads what has arrived, if anything, without waiting; returns the complete replies in it. Reads no more than some
+  /// 64 kB: what is left makes the descriptor readable again.
   base::Result<std::vector<Reply>> drain();
 
   int fd() const { return stream_->fd(); }

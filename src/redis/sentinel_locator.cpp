@@ -10,6 +10,7 @@
 #include "base/number.hpp"
 #include "base/retry.hpp"
 #include "base/text.hpp"
+#include "redis/bounds.hpp"
 #include "redis/fixed_locator.hpp"
 #include "redis/resolve.hpp"
 
@@ -72,7 +73,7 @@ base::Instant since_when(const Reply& reply, const Endpoint& master) {
   if (endpoint_of(fields["ip"], fields["port"]) != master || is_in_failover) return now;
   const auto ms = base::parse_number<std::int64_t>(fields["role-reported-time"]);
   if (fields["role-reported"] != "master" || !ms || *ms < 0) return now;
-  return now - std::min<Duration>(Duration(*ms), long_ago);
+  return now - std::min<Duration>(span_of(*ms), long_ago);
 }
 
 // `reply` is of SENTINEL MASTER.
@@ -172,6 +173,7 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
   // Denied, it costs the news of a failover: the old master is then left when it breaks or says READONLY.
   if (!replies[2].is_error()) {
     watch_ = std::move(sentinel);
+    watch_->on_push([this](const Reply& message) { hear(message); });
     watch_heard_ = BootClock::now();
   }
   return Master{*master, since_when(replies[1], *master), down_after(replies[1])};
@@ -221,6 +223,7 @@ Result<void> SentinelLocator::probe_watch(Wait wait) {
     const auto reply = RLOCK_TRY(watch_->next(wait));
     if (reply.is_error() || (!reply.items.empty() && reply.items.front().text == "subscribe")) break;
     hear(reply);
+    if (wait.is_over()) return fail(ErrorCode::unreachable, "no answer from " + watch_->name() + " in time");
   }
   watch_heard_ = BootClock::now();
   return {};
@@ -233,12 +236,7 @@ void SentinelLocator::hear(const Reply& message) {
 
 bool SentinelLocator::has_news() {
   if (!watch_) return has_moved_;
-  const auto told = watch_->pushes();
-  if (told) {
-    for (const auto& message : *told) hear(message);
-  } else {
-    watch_.reset();
-  }
+  if (!watch_->hear()) watch_.reset();
   return has_moved_;
 }
 

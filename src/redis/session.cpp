@@ -44,6 +44,7 @@ class NewsPoller final : public base::Poller {
       std::copy_n(all.begin(), fds.size(), fds.begin());
       const bool is_asked_for = std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; });
       if (readiness != base::Readiness::ready || is_asked_for) return readiness;
+      if (BootClock::now() >= until) return base::Readiness::timed_out;
     }
     return base::Readiness::interrupted;
   }
@@ -101,7 +102,6 @@ Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
 }
 
 Result<void> Session::connect(Wait wait) {
-  pushes_.clear();
   Target target;
   auto socket = RLOCK_TRY(connect_socket(target, wait));
   RLOCK_TRY(locator_->connected(socket.get()));
@@ -207,10 +207,13 @@ Result<std::vector<Reply>> Session::flight(std::span<const Command> commands, Wa
 }
 
 Result<Reply> Session::next_in_band(Wait wait) {
+  wait = bounded(wait);
   while (true) {
     auto reply = next(wait);
     if (!reply || reply->kind != Reply::Kind::push) return reply;
-    pushes_.push_back(std::move(*reply));
+    if (listener_) listener_(*reply);
+    // They may come faster than they are read, and then nothing has to be waited for.
+    if (wait.is_over()) return dropped<Reply>({ErrorCode::unreachable, "no answer from " + name() + " in time"});
   }
 }
 
@@ -245,13 +248,12 @@ Result<std::optional<Reply>> Session::ask(const Reply& reply, const Command& com
   return std::move(replies->front().is_error() ? replies->front() : replies->back());
 }
 
-Result<std::vector<Reply>> Session::pushes() {
-  if (locator_->has_news()) return dropped<std::vector<Reply>>(replaced());
-  auto result = std::exchange(pushes_, {});
-  auto fresh = connection_->drain();
-  if (!fresh) return dropped<std::vector<Reply>>(fresh.error());
-  std::ranges::move(*fresh, std::back_inserter(result));
-  return result;
+Result<void> Session::hear() {
+  if (locator_->has_news()) return dropped<void>(replaced());
+  const auto pushes = connection_->drain();
+  if (!pushes) return dropped<void>(pushes.error());
+  if (listener_) std::ranges::for_each(*pushes, std::ref(listener_));
+  return {};
 }
 
 }  // namespace rlock::redis

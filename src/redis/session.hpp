@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,13 +39,14 @@ class Session {
 
   /// Sends the commands together and returns their replies in order; error replies are values, but for those of a
   /// server that takes no clients and of a replica (READONLY), which fail with unready: it is asked anew where the
-  /// server is. Pushes that arrive in between are kept for pushes(). After an unreachable or interrupted the connection
-  /// is gone, and nobody knows which commands were carried out.
+  /// server is. Pushes that arrive in between go to the listener. After an unreachable or interrupted the connection is
+  /// gone, and nobody knows which commands were carried out.
   base::Result<std::vector<Reply>> flight(std::span<const Command> commands, base::Wait wait);
 
   /// The next reply, pushes included: for flights whose replies cannot be counted (SUBSCRIBE).
   base::Result<Reply> next(base::Wait wait);
-  /// The next reply that is not a push; pushes before it are kept.
+  /// The next reply that is not a push; pushes before it go to the listener. Fails with unreachable where nothing else
+  /// comes until the wait is over.
   base::Result<Reply> next_in_band(base::Wait wait);
   /// Sends commands without reading any reply but those of the greeting.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);
@@ -60,9 +62,13 @@ class Session {
   /// That server, as long as the next ask() leads to no other.
   Session& asked() { return *asked_; }
 
-  /// What was pushed up to now. Call it when one of fds() is readable. Fails once with unreachable where the connection
-  /// broke, or leads to a server that is not the one to ask any more.
-  base::Result<std::vector<Reply>> pushes();
+  /// Is called with each push as it comes; none is kept here, so that a server or a co-tenant that pushes without an
+  /// end fills no memory (R37 of tests/PROOFS.md). Without a listener they are dropped.
+  using Listener = std::function<void(const Reply&)>;
+  void on_push(Listener listener) { listener_ = std::move(listener); }
+  /// Passes on what was pushed up to now, a part of it where there is much. Call it when one of fds() is readable.
+  /// Fails once with unreachable where the connection broke, or leads to a server that is not the one to ask any more.
+  base::Result<void> hear();
 
   /// wait, or the timeout from now where that is sooner.
   base::Wait bounded(base::Wait wait) const { return wait.at_most(base::BootClock::now() + timeout_); }
@@ -118,7 +124,7 @@ class Session {
   base::Instant connected_at_{};
   bool was_away_ = false;  ///< no connection was made since
   std::optional<base::Instant> returned_at_;
-  std::vector<Reply> pushes_;
+  Listener listener_;
   std::unique_ptr<Session> asked_;
   std::string asked_at_;  ///< its HOST:PORT
   base::Instant sent_at_{};

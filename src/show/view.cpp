@@ -18,6 +18,8 @@ namespace {
 // How many waiters of a lock are listed; more are only counted.
 constexpr std::int64_t max_waiters = 1'000;
 
+// A server may list without an end.
+constexpr base::Duration max_listing = std::chrono::minutes(1);
 constexpr std::string_view wild = "*?[";
 
 bool comes_before(const std::string& a, const std::string& b) {
@@ -68,7 +70,7 @@ std::vector<std::string> View::keys_of(std::span<const ListedLock> sights) const
 Result<std::vector<std::string>> View::list(lock::Backend& backend, Wait wait) const {
   // What stands before the first special character the server can look for.
   const auto head = key_.substr(0, key_.find_first_of("*?[\\"));
-  auto keys = RLOCK_TRY(backend.list(prefix_ + head, wait));
+  auto keys = RLOCK_TRY(backend.list(prefix_ + head, wait.at_most(base::BootClock::now() + max_listing)));
   for (auto& key : keys) key.insert(0, head);
   if (!key_.empty()) std::erase_if(keys, [&](const std::string& key) { return !base::matches(key_, key); });
   std::erase(keys, "");  // other data: no lock can have that key

@@ -92,9 +92,9 @@ std::string Waiting::held(Instant now) const {
   text += holder.who.user + "@" + holder.who.host + " since " + base::local_time_text(holder.since_us);
   if (queued_us_ > 0 && holder.since_us > 0) {
     // By the server's clock, which gave us both times.
-    const auto at_queueing = std::chrono::microseconds(std::clamp<std::int64_t>(queued_us_, 0, INT64_MAX / 2000) -
-                                                       std::clamp<std::int64_t>(holder.since_us, 0, INT64_MAX / 2000));
-    text += " (" + base::age_text(at_queueing + (now - queued_at_)) + ")";
+    const auto at_queueing =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::microseconds(queued_us_ - holder.since_us));
+    text += " (" + base::age_text(at_queueing + std::chrono::floor<std::chrono::seconds>(now - queued_at_)) + ")";
   }
   if (holder.has_ended) text += ", kept by --hold";
   if (!holder.who.label.empty()) text += ": " + holder.who.label;

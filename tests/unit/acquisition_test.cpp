@@ -155,6 +155,15 @@ TEST_F(AcquisitionTest, AfterAnOutageThoseFarBackComeLaterButNotByASecond) {
   EXPECT_GT(longest_pause(256), 1s);
 }
 
+TEST_F(AcquisitionTest, MessagesWithoutAnEndKeepNobodyFromTheEndOfAWait) {
+  backend.acquired = {busy_for_ever};
+  backend.is_noisy = true;
+  backend.tell({});
+  const auto lease = acquire(50ms);
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(*lease);
+}
+
 TEST_F(AcquisitionTest, ASignalLeavesTheQueue) {
   backend.acquired = {busy_for_ever};
   BrokenOff broken_off;
