@@ -69,7 +69,7 @@ using Acquired = std::variant<Grant, Busy, Done>;
 /// Whether to join the queue if the lock is busy.
 enum class Queue { no, yes };
 
-/// Whether a renewal also asks the server to tell when the lock is touched.
+/// Whether the server is to tell from a renewal on when the lock is touched.
 enum class Watch { no, yes };
 
 enum class Force { no, yes };
@@ -103,7 +103,8 @@ class Holding {
 
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
-  /// Where the server has restarted since the last renewal and nobody has held the lock since, it is reclaimed.
+  /// Under Watch::no they do not, from the next renewal on at the latest. Where the server has restarted since the last
+  /// renewal and nobody has held the lock since, it is reclaimed.
   virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
   /// Who holds the lock. Writes nothing, so that nobody is told of a change.
   virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;

@@ -23,6 +23,12 @@ namespace {
 // server tells nothing.
 constexpr base::Duration max_pause_on_release{10'000};
 
+// A server whose table of tracked keys is too small (tracking-table-max-keys) tells of changes that are none: a key
+// that is looked at pushes others out of the table, whose holders look too, without an end. Others who renew under the
+// same token (nested runs) change the key as well, but once in a renewal each.
+constexpr int max_vain_checks = 8;
+constexpr base::Duration watch_again_after = std::chrono::minutes(10);
+
 }  // namespace
 
 // Broken off by stop(), for good.
@@ -144,9 +150,13 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
     // readable.
     const auto event = holding_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
-    if (event->touched && !request_.mode.is_for_several()) return Woken::to_check;
-    if (event->touched) check_at = std::min(check_at, looked_at_ + terms_.ttl / 10);
-    if (BootClock::now() >= check_at) return Woken::to_check;
+    if (event->touched && vain_checks_ < max_vain_checks) {
+      if (!request_.mode.is_for_several()) return Woken::to_check;
+      check_at = std::min(check_at, looked_at_ + terms_.ttl / 10);
+    }
+    const auto now = BootClock::now();
+    if (now >= until) return Woken::to_renew;  // also where messages come without an end
+    if (now >= check_at) return Woken::to_check;
     auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});
     const auto woken = wait(poller, fds, std::min(until, check_at), turn);
@@ -178,7 +188,9 @@ Instant Renewal::renew_at(Instant counts_from) const {
 
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
-  const auto renewed = holding_.renew(request_, Watch::yes, one_try(poller));
+  if (vain_checks_ >= max_vain_checks) tell_unwatched();
+  vain_checks_ = 0;
+  const auto renewed = holding_.renew(request_, BootClock::now() < watch_at_ ? Watch::no : Watch::yes, one_try(poller));
   looked_at_ = BootClock::now();
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
@@ -203,6 +215,13 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   next_ = renew_at(renewed->counts_from);
   tell_renewed(renewed->fence);
   return Proceed::yes;
+}
+
+void Renewal::tell_unwatched() {
+  watch_at_ = BootClock::now() + watch_again_after;
+  base::log_debug(holding_.name() + " tells of changes of " + request_.names.key +
+                  " that are none: its tracking-table-max-keys may be too small. Until it is asked again, in " +
+                  base::age_text(watch_again_after) + ", a renewal finds out whether the lock is lost");
 }
 
 // Of many tries in a row the first one, and how it ended.
@@ -236,7 +255,11 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed =
       checked && checked->holder == Standing::Holder::nobody && !checked->is_released && !permit_.revoked();
-  if (checked && !may_be_reclaimed) return judge(*checked);
+  if (checked && !may_be_reclaimed) {
+    const auto proceed = judge(*checked);
+    if (proceed == Proceed::yes) ++vain_checks_;
+    return proceed;
+  }
   if (!checked && checked.error().code == base::ErrorCode::interrupted) return Proceed::no;
   // It is unknown who touched the lock; a renewal will tell.
   next_ = BootClock::now();

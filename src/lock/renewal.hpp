@@ -61,6 +61,7 @@ class Renewal {
   Proceed renew_once(StopPoller& poller);
   Proceed check_once(StopPoller& poller);
   Proceed judge(const Standing& standing);
+  void tell_unwatched();
   void tell_failing(const base::Error& error);
   void tell_renewed(std::uint64_t fence);
   base::Wait one_try(StopPoller& poller) const;
@@ -80,6 +81,8 @@ class Renewal {
   base::Instant next_{};       ///< when to renew
   base::Instant looked_at_{};  ///< the last renewal or check
   std::optional<base::Instant> failing_since_;
+  int vain_checks_ = 0;       ///< since the last renewal: the server told of a change, and there was none
+  base::Instant watch_at_{};  ///< from when on the server is asked again to tell of changes
   std::thread thread_;
 };
 

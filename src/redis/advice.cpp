@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/duration.hpp"
-#include "base/number.hpp"
+#include "redis/bounds.hpp"
 #include "redis/reply.hpp"
 
 namespace rlock::redis {
@@ -18,6 +18,9 @@ namespace {
 
 // As long as most leases last, and longer.
 constexpr base::Duration lately = std::chrono::minutes(5);
+// Keys in the table of what clients track.
+constexpr std::int64_t least_tracked = 1'000;
+constexpr std::int64_t tracked_per_client = 10;
 
 // A master that is cut off from its replicas goes on for so much longer than min-replicas-max-lag: it counts whole
 // seconds, and looks once a second.
@@ -27,14 +30,15 @@ constexpr std::chrono::seconds min_lag{2};
 constexpr std::chrono::seconds default_lag{10};
 
 // Asked for one by one: Redis 6.2 takes no list.
-constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout"};
+constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout",
+                              "tracking-table-max-keys"};
 
 /// What INFO, CONFIG GET and the locator have told. A field that is not there was not told.
 class Settings {
  public:
   struct Told {
     std::string_view info;
-    std::optional<std::string> appendfsync, max_lag, node_timeout;
+    std::optional<std::string> appendfsync, max_lag, node_timeout, max_tracked;
     std::optional<base::Duration> failover_after;  ///< as Sentinels say
   };
   explicit Settings(Told told) : told_(std::move(told)) {}
@@ -64,6 +68,12 @@ class Settings {
            " ago and may have forgotten who holds what; --grace keeps free locks for their holders");
     }
     if (auto split = split_brain(); !split.empty()) warn(std::move(split));
+    if (is_tracking_short()) {
+      warn(
+          "its table of tracked keys is small for its clients: a lock that is deleted may be noticed at its next renewal "
+          "only; in redis.conf: tracking-table-max-keys 1000000 (it is " +
+          std::to_string(max_tracked()) + ")");
+    }
     if (told_.info.empty()) {
       warn("an ACL denies INFO: whether it drops or forgets locks is not to be seen");
     } else if (const auto hidden = unseen(); !hidden.empty()) {
@@ -84,9 +94,15 @@ class Settings {
     }
     return {};
   }
-  std::uint64_t number(std::string_view name) const {
-    return base::parse_number<std::uint64_t>(field(name)).value_or(0);
+  std::int64_t number(std::string_view name) const { return count_of(number_in(field(name))); }
+  // rlock reads some four keys of a lock that it tracks; other clients may read many.
+  bool is_tracking_short() const {
+    const auto max = max_tracked();
+    if (max <= 0) return false;  // no limit, or not told
+    return max < std::max(least_tracked, tracked_per_client * number("connected_clients")) ||
+           number("tracking_total_keys") >= max - max / 10;
   }
+  std::int64_t max_tracked() const { return count_of(number_in(told_.max_tracked.value_or(""))); }
   bool is_replica() const { return field("role") == "slave"; }
   bool is_replicated() const { return !is_replica() && number("connected_slaves") > 0; }
   bool is_of_cluster() const { return field("cluster_enabled") == "1"; }
@@ -164,6 +180,7 @@ Result<std::vector<std::string>> advice(Session& session, Wait wait) {
                          .appendfsync = value_of(replies[1]),
                          .max_lag = value_of(replies[2]),
                          .node_timeout = value_of(replies[3]),
+                         .max_tracked = value_of(replies[4]),
                          .failover_after = session.failover_after()})
                    .warnings();
   for (auto& text : found) text.insert(0, session.name() + ": ");

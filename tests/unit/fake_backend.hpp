@@ -22,9 +22,10 @@ class FakeBackend final : public Backend {
     may_hold_ = true;
     return take<base::Result<Acquired>>(acquired);
   }
-  base::Result<Standing> renew(const Request&, Watch, base::Wait) override {
+  base::Result<Standing> renew(const Request&, Watch watch, base::Wait) override {
     const std::lock_guard hold(mutex_);
     ++renewals;
+    unwatched += watch == Watch::no ? 1 : 0;
     return take<base::Result<Standing>>(renewed);
   }
   base::Result<Standing> check(const Request&, base::Wait) override {
@@ -40,7 +41,7 @@ class FakeBackend final : public Backend {
   std::vector<pollfd> wait_fds() const override { return {{wake_.fd(), POLLIN, 0}}; }
   base::Result<Event> drain() override {
     const std::lock_guard hold(mutex_);
-    wake_.clear();
+    if (!is_noisy) wake_.clear();
     if (std::exchange(is_broken_, false)) return base::fail(base::ErrorCode::unreachable, "broken");
     if (events_.empty()) return Event{};
     const auto event = events_.front();
@@ -78,8 +79,10 @@ class FakeBackend final : public Backend {
   std::deque<std::function<base::Result<Standing>()>> renewed;
   std::deque<std::function<base::Result<Standing>()>> checked;
   std::deque<std::function<base::Result<Released>()>> released;  ///< none: it was
+  bool is_noisy = false;  ///< from the first event on there is always something to read
   std::vector<Queue> acquires;
   int renewals = 0;
+  int unwatched = 0;  ///< of the renewals, those after which nobody tells of changes
   int checks = 0;
   int releases = 0;
 

@@ -181,6 +181,25 @@ TEST_F(RenewalTest, NobodyForksWhileTheThreadIsAtWork) {
   EXPECT_TRUE(comes([&] { return renewal.while_asleep([] {}); }));
 }
 
+TEST_F(RenewalTest, ChangesThatAreNoneAreNotLookedIntoWithoutAnEnd) {
+  backend.renewed = {ours};
+  backend.checked = {ours};
+  for (int i = 0; i < 1'000; ++i) backend.tell({.touched = true});
+  ASSERT_TRUE(renewal.start());
+  ASSERT_TRUE(comes([&] { return backend.count(backend.unwatched) > 0; }));
+  const int checks = backend.count(backend.checks);
+  EXPECT_LE(checks, 8 * (backend.count(backend.renewals) + 1));
+  EXPECT_EQ(permit.loss(), Loss::none);
+}
+
+TEST_F(RenewalTest, MessagesWithoutAnEndKeepNoRenewalFromItsTime) {
+  backend.renewed = {ours};
+  backend.is_noisy = true;
+  backend.tell({});
+  ASSERT_TRUE(renewal.start());
+  EXPECT_TRUE(renewed_times(3));
+}
+
 TEST_F(RenewalTest, OnceItIsStoppedItUsesTheHoldingNoMore) {
   backend.renewed = {ours};
   backend.checked = {ours};
