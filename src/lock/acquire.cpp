@@ -152,8 +152,6 @@ Result<bool> Acquisition::wait_for_turn() {
     }
     if (event->granted) return true;
     look = std::min(look, event->look_at);
-    // Before each wait: where messages come without an end, there is always something ready.
-    if (const auto now = BootClock::now(); now >= std::min(look, give_up)) return now < give_up;
     auto fds = backend_.wait_fds();
     switch (poller_.wait(fds, std::min(look, give_up))) {
       case Readiness::interrupted:
@@ -161,6 +159,8 @@ Result<bool> Acquisition::wait_for_turn() {
       case Readiness::timed_out:
         return BootClock::now() < give_up;
       case Readiness::ready:
+        // Where messages come without an end, there is always something ready.
+        if (const auto now = BootClock::now(); now >= std::min(look, give_up)) return now < give_up;
         break;
     }
   }
