@@ -30,8 +30,7 @@ constexpr std::chrono::seconds min_lag{2};
 constexpr std::chrono::seconds default_lag{10};
 
 // Asked for one by one: Redis 6.2 takes no list.
-constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout",
-                              "tracking-table-max-keys"};
+constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout", "tracking-table-max-keys"};
 
 /// What INFO, CONFIG GET and the locator have told. A field that is not there was not told.
 class Settings {
@@ -70,7 +69,8 @@ class Settings {
     if (auto split = split_brain(); !split.empty()) warn(std::move(split));
     if (is_tracking_short()) {
       warn(
-          "its table of tracked keys is small for its clients: a lock that is deleted may be noticed at its next renewal "
+          "its table of tracked keys is small for its clients: a lock that is deleted may be noticed at its next "
+          "renewal "
           "only; in redis.conf: tracking-table-max-keys 1000000 (it is " +
           std::to_string(max_tracked()) + ")");
     }

@@ -156,7 +156,7 @@ TEST_F(ForgedAnswers, StatusShowsThem) {
       ASSERT_TRUE(sights) << sights.error().message;
       const show::ListedLock lock{"k", sights->front()};
       const std::vector<show::ListedLock> all{lock};
-      const auto text = show::lock_json(lock) + show::metrics(all);
+      const auto text = show::lock_json(lock) + show::metrics(all, 0);
       EXPECT_EQ(text.find("-9"), text.npos) << text;
       (void)show::list_lines(all, {});
       (void)show::detail_lines(lock, {});
