@@ -54,6 +54,7 @@ def words():
             yield [f"--{option}", url]
             if letter:
                 yield [f"-{letter}{url}"]
+                yield [f"-{letter}={url}"]
     for option in FLAGS:
         yield [f"--{option}={URLS[1]}"]
     for name in FOREIGN:

@@ -339,6 +339,7 @@ verbs=(run acquire renew release status)
   wrong "'-server' is read as letters; write --server" run -server "$url" "$key" -- true
   wrong "'-wait' is read as letters; write --wait" acquire "$key" -wait=5s
   wrong "'-t=5s' has an = too many; write -t 5s" run -t=5s "$key" -- true
+  wrong "'***' has an = too many; write -t D" run -t=redis://ann:secret@h "$key" -- true
   wrong "'=...' follows an option that takes no value" run -n=true "$key" -- true
   # -s was meant for --server.
   wrong "'=...' follows an option that takes no value" acquire "-s=redis://h?password=canary" "$key"

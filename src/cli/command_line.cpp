@@ -51,8 +51,9 @@ std::optional<std::string> misread(std::span<const std::string> arguments, const
     const auto name = argument.substr(1, argument.find('=') - 1);
     if (row != nullptr && row->letter != '\0' && argument[1] == row->letter && argument[2] == '=' &&
         argument.size() > 3) {
+      const auto value = argument.substr(3);
       return in_quotes(argument) + " has an = too many; write -" + row->letter + " " +
-             base::shell_word(argument.substr(3));
+             (base::may_hold_password(value) ? std::string(row->value) : base::shell_word(value));
     }
     const auto* meant = name.size() > 1 ? find_option(name) : nullptr;
     if (meant != nullptr && is_of(*meant, verbs)) {
