@@ -176,7 +176,6 @@ is_held_on() {
   until_true 10 guard_of "$rlock"
   kill -STOP "$rlock"
   until_true 10 is_free
-  kill -CONT "$rlock"
   ended 79 "$rlock"
   is_free
 }

@@ -40,7 +40,7 @@ line() {
 }
 
 @test "operations: a prefix keeps environments apart" {
-  printf '#!/bin/sh\nRLOCK_PREFIX=production: rlock run -n deploy -- echo both\n' >deploy.sh
+  printf '#!/bin/sh\nRLOCK_PREFIX=production: rlock run --connect-timeout 30s -n deploy -- echo both\n' >deploy.sh
   chmod +x deploy.sh
   run -0 sh -c "$(line operations.md RLOCK_PREFIX=staging:)"
   [ "$output" = both ]

@@ -95,7 +95,7 @@ stays_master() { redis-cli -p "$1" acl setuser default -replicaof -slaveof; }
 @test "a run inside a run finds the lock, and a lock in another database is another" {
   here
   expect 0 rlock run "$key" -- rlock run -n "$key" -- true
-  expect 0 env RLOCK_SERVER="$url/3" rlock run "$key" -- rlock --server "$url" run -n "$key" -- true
+  expect 0 env RLOCK_SERVER="$url/3" rlock run "$key" -- rlock --server "$url" run --connect-timeout 30s -n "$key" -- true
 }
 
 @test "a Sentinel that is dead or silent is passed over" {

@@ -114,7 +114,6 @@ user() { job "$1" --slots 2 "${@:2}"; }
   kill -STOP $a
   until_true 10 runs c
   run -1 grep -x 'a out' log
-  kill -CONT $a
   ended 79 $a
   end b c
 }
