@@ -218,6 +218,15 @@ two_are_left() {
 }
 not_held_at() { [ "$(at "$1" exists "rlock:$key")" = 0 ]; }
 
+@test "with three of five silent, those that answer are not called silent" {
+  stop one two three
+  for n in 1 2 3; do
+    expect_error 69 '2 of 5 servers can be used, and 3 are needed' rlock run -w 2s "$key-$n" -- true
+    [[ $stderr != *four.sock* ]]
+    [[ $stderr != *five.sock* ]]
+  done
+}
+
 @test "where the only server that says held is one of two, it is not busy" {
   export RLOCK_TTL=8s
   first_in_order

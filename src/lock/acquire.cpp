@@ -84,7 +84,7 @@ Result<std::optional<Lease>> Acquisition::attempt() {
   auto acquired = ask();
   // The connection broke before the answer came: ask again to learn whether the first request was granted.
   const bool is_unanswered = !acquired && acquired.error().code == ErrorCode::unreachable && backend_.may_hold();
-  if (is_unanswered && BootClock::now() < limit) acquired = ask();
+  if (is_unanswered && BootClock::now() < std::min(limit, patience_.end)) acquired = ask();
   while (!acquired) {
     RLOCK_TRY(pause_or_fail(acquired.error(), start));
     acquired = ask();
