@@ -81,7 +81,7 @@ bad() {
   [ "$(tail -1 out)" = 17s ]
 }
 
-@test "an /etc/rlock.conf that this user may not read is an error, or with -v told where the server is named" {
+@test "an /etc/rlock.conf that this user cannot read is an error, or with -v told where the server is named" {
   needs_mounts
   [ ! -e /etc/rlock.conf ] || skip 'there is an /etc/rlock.conf'
   cp "$RLOCK" rlock
@@ -122,9 +122,9 @@ bad() {
   ' || { [ $? != 99 ] || skip 'cannot mount'; false; }
   cat said
   [ ! -e ran ]
-  local told='rlock: this user may not read /etc/rlock.conf, so it does not count; --config /dev/null if that is meant'
+  local told='rlock: /etc/rlock.conf cannot be read: Permission denied; it is ignored, --config /dev/null does so without this note'
   [ "$(grep -c . said)" = 7 ]
-  [[ "$(sed -n 1p said)" == 'rlock: this user may not read /etc/rlock.conf; '*--server* ]]
+  [[ "$(sed -n 1p said)" == 'rlock: /etc/rlock.conf cannot be read: Permission denied; '*--server* ]]
   [ "$(sed -n 2,3p said | tr '\n' ' ')" = '78 named ' ]
   [ "$(sed -n 4p said)" = "$(sed -n 1p said)" ]
   [ "$(sed -n 5p said)" = 78 ]
@@ -132,7 +132,7 @@ bad() {
   [ "$(sed -n 7p said)" = 78 ]
   grep -qx "$told" verbose
   [ "$(tr -d '\r' <terminal)" = "$told" ]
-  run -1 grep 'may not read' meant
+  run -1 grep 'cannot be read' meant
 }
 
 @test "a section counts for its verb alone, and over the lines above it" {
@@ -217,7 +217,7 @@ bad() {
   conf '[run]' 'wait = 5s' '[acquire]' 'wait = 5s' '[run]' 'nonblock = yes'
   bad "conf line 6: 'nonblock' and 'wait' exclude each other"
   conf 'ttl = 1m' 'ttl = 2m'
-  bad "conf line 2: 'ttl' stands there twice"
+  bad "conf line 2: 'ttl' is set twice"
   # A section is over what stands above it, and what is off excludes nothing.
   conf 'nonblock = true' 'verbose = off' 'quiet = true' '[run]' 'wait = 5s'
   expect 0 rlock run "$key" -- true

@@ -23,8 +23,8 @@ foreign_waits() {
 
 @test "a key set by another library is busy, and it stands" {
   redis set "$key" theirs nx px 60000
-  expect_error 75 "busy: $key is held by another program than rlock" rlock run -n "$key" -- touch ran
-  expect_error 75 "busy: $key is held by another program than rlock" rlock acquire -w 200ms "$key"
+  expect_error 75 "busy: $key is held by a program other than rlock" rlock run -n "$key" -- touch ran
+  expect_error 75 "busy: $key is held by a program other than rlock" rlock acquire -w 200ms "$key"
   [ ! -e ran ]
   [ "$(redis get "$key")" = theirs ]
   [ "$(redis pttl "$key")" -gt 30000 ]
@@ -58,7 +58,7 @@ waits_until_deleted() {
   finish
 }
 
-@test "a key without an end holds until it is deleted" {
+@test "a key that never expires holds until it is deleted" {
   redis set "$key" theirs
   expect 75 rlock acquire -w 200ms "$key"
   waits_until_deleted

@@ -59,7 +59,7 @@ says() {
   redis set "rlock:$key" theirs px 60000
   ended 79 $holder
   [ "$(jq -r .event said | tail -n 2 | tr '\n' ' ')" = 'lost taken ' ]
-  [ "$(jq -r .message said | tail -n 1)" = "$key is now held by another program than rlock" ]
+  [ "$(jq -r .message said | tail -n 1)" = "$key is now held by a program other than rlock" ]
   redis del "rlock:$key"
   rlock run "$key" -- redis-cli -s "$sock" del "rlock:$key" 2>said || [ $? = 79 ]
   [ "$(grep -c rlock: said)" = 1 ]
@@ -92,7 +92,7 @@ suggests() {
 }
 pasted() { "$1" -c "$suggested"; }
 
-@test "the release that is suggested for a lock without an end can be pasted, whatever the key is called" {
+@test "the release that is suggested for a lock that never expires can be pasted, whatever the key is called" {
   not_under_acl 'other prefixes are denied'
   local name shell prefix
   for name in plain 'with a space' "it's" '-n' '--' '$(touch ran) `touch ran` !!' 'a*?[b]~' '\back' 'ключ' $'\xff1\xc2\x85' '=ls'; do

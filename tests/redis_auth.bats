@@ -184,9 +184,9 @@ refused() {
 @test "a user without a password is not the default user" {
   RLOCK_SERVER=unix://ann:@$sock refused
   # As inside a run whose URL had the password: what is missing is said, and not that it is wrong.
-  RLOCK_SERVER=unix://ann:@$sock expect_error 77 'it wants a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH' rlock status
+  RLOCK_SERVER=unix://ann:@$sock expect_error 77 'it needs a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH' rlock status
   RLOCK_SERVER=$(login ann) run --separate-stderr -77 rlock run "$key" -- rlock renew
-  [[ $stderr == *'it wants a password'* && $stderr != *'is wrong'* ]]
+  [[ $stderr == *'it needs a password'* && $stderr != *'is wrong'* ]]
   redis acl setuser bare on nopass '+@all' '~*' '&*'
   RLOCK_SERVER=unix://bare:@$sock expect 0 rlock run "$key" -- true
 }
@@ -433,22 +433,22 @@ shows_nothing() {
   for url in redis://u:p@192.0.2.1:1 redis+sentinel://u:p@127.0.0.1:1,192.0.2.1:1,192.0.2.2:1/m \
     redis+cluster://:p@192.0.2.1:1,192.0.2.2:1 redis://:p@127.0.0.1:1,redis://:p@192.0.2.1:1,redis://:p@192.0.2.2:1; do
     expect 69 timeout 120 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
-    [ "$(grep -c 'rlock: the password goes to 192.0.2.1 as it is' <<<"$output")" = 1 ]
-    [ "$(grep -c 'as it is' <<<"$output")" = 1 ]
+    [ "$(grep -c 'rlock: the password is sent unencrypted to 192.0.2.1' <<<"$output")" = 1 ]
+    [ "$(grep -c 'unencrypted' <<<"$output")" = 1 ]
   done
   export url key
   # What somebody has decided is not mailed by cron with each job.
   run --separate-stderr timeout 120 rlock --connect-timeout 100ms --server "$url" acquire -n "$key"
   [ "$status" = 69 ]
-  [[ $stderr != *'as it is'* ]]
+  [[ $stderr != *'unencrypted'* ]]
   run timeout 120 script -qec 'rlock --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
-  [ "$(grep -c 'rlock: the password goes to 192.0.2.1 as it is' <<<"$output")" = 1 ]
+  [ "$(grep -c 'rlock: the password is sent unencrypted to 192.0.2.1' <<<"$output")" = 1 ]
   run timeout 120 script -qec 'rlock -q --connect-timeout 100ms --server "$url" acquire -n "$key"' /dev/null </dev/null
-  [[ $output == *'cannot connect'* && $output != *'as it is'* ]]
+  [[ $output == *'cannot connect'* && $output != *'unencrypted'* ]]
   # Nothing to warn of: no password, nobody in between, or TLS.
   for url in redis://192.0.2.1:1 redis://:p@127.0.0.1:1 redis://:p@localhost:1 'redis://:p@[::1]:1' rediss://:p@192.0.2.1:1 \
     unix://:p@/nowhere rediss+sentinel://:p@192.0.2.1:1/m; do
     expect 69 timeout 120 rlock -v --connect-timeout 100ms --server "$url" acquire -n "$key"
-    [[ $output != *'as it is'* ]]
+    [[ $output != *'unencrypted'* ]]
   done
 }

@@ -211,7 +211,7 @@ busy_without() {
 
 @test "NOAUTH: refused" {
   own_server --requirepass secret
-  acquire_ends 77 'wants a password'
+  acquire_ends 77 'needs a password'
   changes 77 NOAUTH
   looks 77 NOAUTH
 }

@@ -183,8 +183,8 @@ leaves_it_free() {
 @test "a lock of Redisson's is busy, whoever asks, and stands" {
   [ -z "$(their_lock)" ]
   [ -z "$(their_lock)" ]
-  expect_error 75 "busy: $key is held by another program than rlock" rlock run -n "$key" -- touch ran
-  expect_error 75 "busy: $key is held by another program than rlock" rlock acquire -w 200ms "$key"
+  expect_error 75 "busy: $key is held by a program other than rlock" rlock run -n "$key" -- touch ran
+  expect_error 75 "busy: $key is held by a program other than rlock" rlock acquire -w 200ms "$key"
   expect_error 79 "$key is held by somebody else" rlock release "$key" 0f5d8a527a344c0c9d7a3a0b8f5a1c11
   expect_error 79 "$key is held by somebody else" rlock renew "$key" 0f5d8a527a344c0c9d7a3a0b8f5a1c11
   [ ! -e ran ]
@@ -248,7 +248,7 @@ leaves_it_free() {
   local name why
   for name in plain readers data list; do
     redis dump $name >before
-    why='is held by another program than rlock'
+    why='is held by a program other than rlock'
     [[ $name != @(data|list) ]] || why="on the server is other data, not a lock of Redisson; leave out --compat redisson, or is"
     expect_error 75 "busy: $name $why" rlock run -n $name -- true
     expect_error 79 "$name is held by somebody else" rlock release $name 0123456789abcdef0123456789abcdef
@@ -271,12 +271,12 @@ leaves_it_free() {
   expect_error 75 'use --compat redisson' rlock acquire -n --compat none "$key"
   # One that waits is told at once, not when its time is over.
   rlock run --compat none "$key" -- true 2>said 3>&- &
-  until_true 5 grep -q "waiting for $key, .* let all who use it give --compat redisson, or none" said
+  until_true 5 grep -q "waiting for $key, .* give --compat redisson to all of its users, or to none" said
   kill "$!"
   # One for readers and writers is neither.
   redis hset readers mode read "$theirs" 1
   expect_error 75 'than rlock' rlock run -n --compat none readers -- true
-  [[ $stderr == *" without an end: "*" --force --prefix '' --compat none readers" ]]
+  [[ $stderr == *"; it never expires: "*" --force --prefix '' --compat none readers" ]]
 }
 
 @test "a full server grants no lock, and releases one" {

@@ -167,7 +167,7 @@ status_names_both() {
   local said
   said=$(rlock status -v 2>&1) || return
   [[ $said == *two.sock*'a majority is left without it'* &&
-    $said == *'three.sock: it wants a password'*'a majority is left without it'* && $said != *'an ACL denies INFO'* ]]
+    $said == *'three.sock: it needs a password'*'a majority is left without it'* && $said != *'an ACL denies INFO'* ]]
 }
 @test "servers that the lock does without are named under -v" {
   kill_server two
@@ -175,7 +175,7 @@ status_names_both() {
   expect 0 rlock run -v "$key" -- true
   [[ $output == *'two.sock: No such file'*'a majority holds without it'* ]] ||
     [[ $output == *'two.sock: Connection refused; a majority holds without it'* ]]
-  [[ $output == *'three.sock: it wants a password'*'a majority holds without it'* ]]
+  [[ $output == *'three.sock: it needs a password'*'a majority holds without it'* ]]
   until_true 10 status_names_both
   at three -a secret --no-auth-warning config set requirepass ''
   expect 0 rlock run "$key" -- true

@@ -107,7 +107,7 @@ holder() { redis get "rlock:$key"; }
   is_free
   redis set "rlock:$key" theirs
   run --separate-stderr -0 rlock release --force "$key"
-  [[ $stderr == "rlock: released $key, held by another program than rlock" ]]
+  [[ $stderr == "rlock: released $key, held by a program other than rlock" ]]
   is_free
   expect_error 79 "$key is not held by anybody" rlock release --force "$key"
 }

@@ -156,7 +156,7 @@ lone() {
   RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
   expect 0 rlock run "$key" -- true
   unset REDISCLI_AUTH
-  expect_error 77 'the Sentinel wants a password: add ?sentinel_password_file=FILE' rlock run "$key" -- true
+  expect_error 77 'the Sentinel needs a password: add ?sentinel_password_file=FILE' rlock run "$key" -- true
 }
 
 @test "a user of the servers need not be one of the Sentinels" {
@@ -427,14 +427,14 @@ old_sentinel() {
   advises() {
     run --separate-stderr rlock status -v "$key"
     # shellcheck disable=SC2154 # bats sets it
-    [[ $stderr == *"cut off from its replicas, it goes on giving locks away $1"* ]]
+    [[ $stderr == *"cut off from its replicas, it goes on granting locks $1"* ]]
   }
   wait_for() { for port in $(watchers); do redis-cli -p "$port" sentinel set mymaster down-after-milliseconds "$1"; done >said; }
-  advises 'that their new master gives too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 2, and in sentinel.conf: down-after-milliseconds 4000 or more (it is 1000); and --grace; or in place of both --replicas 2'
+  advises 'that the new master grants too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 2, and in sentinel.conf: down-after-milliseconds 4000 or more (it is 1000); and --grace; or in place of both --replicas 2'
   wait_for 6000
-  advises 'that their new master gives too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 4; and --grace'
+  advises 'that the new master grants too; in redis.conf: min-replicas-to-write 1, and min-replicas-max-lag 4; and --grace'
   redis config set min-replicas-to-write 1
-  advises 'for 12s, and one of them is the master after 6s; in redis.conf: min-replicas-max-lag 4 (it is 10); and --grace'
+  advises 'for 12s, but a replica may be promoted after 6s; in redis.conf: min-replicas-max-lag 4 (it is 10); and --grace'
   redis config set min-replicas-max-lag 4
   run --separate-stderr rlock status -v "$key"
   [[ $stderr != *'cut off'* ]]

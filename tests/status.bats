@@ -152,13 +152,13 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   holds '.held and .holders[0].foreign and .holders[0].ttl_ms == null'
   run --separate-stderr -0 rlock status "$key"
   [[ $output == *' no end '* ]]
-  [[ $stderr == "rlock: $key has no end"*"rlock release --force $key" ]]
+  [[ $stderr == "rlock: $key never expires: "*"rlock release --force $key" ]]
   run --separate-stderr -75 rlock acquire -n "$key"
-  [[ $stderr == *'without an end'*"rlock release --force $key" ]]
+  [[ $stderr == *'; it never expires: '*"rlock release --force $key" ]]
   rlock release --force "$key"
 }
 
-@test "how to end a lock without an end is told with the prefix and the form that it has" {
+@test "how to release a lock that never expires is told with the prefix and the form that it has" {
   not_under_acl 'other prefixes are denied'
   redis set "$key" theirs
   expect_error 75 "rlock release --force --prefix '' $key" rlock acquire -n --prefix '' "$key"
@@ -168,7 +168,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   redis hset "$key" 2bd4a3de-e5b4-4f4c-8c3f-7b6ba2a9a9a1:54 1
   expect_error 75 "rlock release --force --prefix '' --compat redisson $key" \
     rlock acquire -n --prefix '' --compat redisson "$key"
-  expect_error 75 'another program than rlock, without an end; it is a lock of Redisson: use --compat redisson' \
+  expect_error 75 'a program other than rlock; it never expires; it is a lock of Redisson: use --compat redisson' \
     rlock acquire -n --prefix '' "$key"
 }
 

@@ -88,7 +88,7 @@ listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
 
 @test "a server that wants a certificate of us gets it" {
   expect 0 rlock --server "$(url localhost "$strict_port" "&cert=$dir/client.crt&key=$dir/client.key")" run "$key" -- true
-  refused 'the server wants a certificate; name one by ?cert=' "$(url localhost "$strict_port")"
+  refused 'the server asks for a certificate; name one with ?cert=' "$(url localhost "$strict_port")"
   certificate unknown "$dir/other" 'DNS:localhost'
   refused 'does not know the authority' "$(url localhost "$strict_port" "&cert=$PWD/unknown.crt&key=$PWD/unknown.key")"
 }

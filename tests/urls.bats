@@ -67,8 +67,8 @@ bad() {
   bad 'twice' "redis+sentinel://$here,$here/m"
   bad 'twice' 'redis+sentinel://h,H:26379/m'
   bad 'twice' 'redis+cluster://[::1],[0:0::1]:6379'
-  bad 'a comma too many' "redis+sentinel://$here,/m"
-  bad 'a comma too many' "redis+cluster://$here,,h"
+  bad 'an extra comma' "redis+sentinel://$here,/m"
+  bad 'an extra comma' "redis+cluster://$here,,h"
   bad 'names several hosts' "redis://$here,h"
 }
 
@@ -104,8 +104,8 @@ bad() {
 }
 
 @test "a list with a member that is empty or wrong names which" {
-  bad 'URL 1 of 2 has a comma too many' "redis://$here,,redis://b"
-  bad 'a comma too many' "redis://$here,redis://b,"
+  bad 'URL 1 of 2 has an extra comma' "redis://$here,,redis://b"
+  bad 'an extra comma' "redis://$here,redis://b,"
   bad 'URL 1 of 2 is empty' ",redis://$here"
   bad 'URL 2 of 3 has a port' "redis://$here,redis://b:x, redis://c"
   bad 'names several hosts' "redis://$here,b,c"

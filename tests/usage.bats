@@ -46,7 +46,7 @@ verbs=(run acquire renew release status)
   wrong -t run -t
 }
 
-@test "words too many" {
+@test "unexpected arguments" {
   wrong more acquire "$key" more
   wrong more release "$key" token more
   wrong more status "$key" more
@@ -160,7 +160,7 @@ verbs=(run acquire renew release status)
   local grace
   for grace in 1s 5s 700ms 1m 3h; do
     wrong --kill-after run --ttl 100ms -k $grace "$key" -- true
-    [[ $stderr =~ at\ least\ --ttl\ ([0-9dhms]+) ]]
+    [[ $stderr =~ use\ --ttl\ ([0-9dhms]+)\ or\ more ]]
     local least=${BASH_REMATCH[1]}
     expect 0 rlock run --ttl "$least" -k $grace "$key" -- true
     met=$(connections)
@@ -282,7 +282,7 @@ verbs=(run acquire renew release status)
   grep -A1 -- '--ttl D' help | grep -qF '[default 30s; $RLOCK_TTL]'
   expect_error 64 "'lock'" rlock help lock
   expect_error 64 'did you mean status?' rlock help statsu
-  expect_error 64 "'extra' is an argument too many" rlock help run extra
+  expect_error 64 "unexpected argument 'extra'; write rlock help" rlock help run extra
   rlock help help | diff - <(rlock --help)
   rlock help --help | diff - <(rlock -h)
   nobody_called
@@ -310,7 +310,7 @@ verbs=(run acquire renew release status)
   wrong "'-N' is not an option of rlock acquire; did you mean --nonblock?" acquire "$key" -N
   wrong 'did you mean --json?' acquire --jsno "$key"
   wrong 'did you mean --connect-timeout?' acquire --connect 1s "$key"
-  wrong "'--ttl' stands before the verb; write it after; it is an option of run, acquire and renew" --ttl 5s run "$key" true
+  wrong "'--ttl' comes before the verb; write it after the verb; it is an option of run, acquire and renew" --ttl 5s run "$key" true
   wrong "'--xyzzy' is not an option of rlock acquire; see" acquire --xyzzy "$key"
 }
 
@@ -338,13 +338,13 @@ verbs=(run acquire renew release status)
   wrong "'-ttl' is read as letters; write --ttl" run -ttl 5s "$key" -- true
   wrong "'-server' is read as letters; write --server" run -server "$url" "$key" -- true
   wrong "'-wait' is read as letters; write --wait" acquire "$key" -wait=5s
-  wrong "'-t=5s' has an = too many; write -t 5s" run -t=5s "$key" -- true
-  wrong "'***' has an = too many; write -t D" run -t=redis://ann:secret@h "$key" -- true
+  wrong "'-t=5s' has an extra =; write -t 5s" run -t=5s "$key" -- true
+  wrong "'***' has an extra =; write -t D" run -t=redis://ann:secret@h "$key" -- true
   wrong "'=...' follows an option that takes no value" run -n=true "$key" -- true
   # -s was meant for --server.
   wrong "'=...' follows an option that takes no value" acquire "-s=redis://h?password=canary" "$key"
   [[ $output != *canary* ]]
-  wrong "'--nonblock=' has an = too many; write --nonblock" run --nonblock= "$key" -- true
+  wrong "'--nonblock=' has an extra =; write --nonblock" run --nonblock= "$key" -- true
   # Those of COMMAND are not looked at.
   wrong "--ttl: 'x' is not a duration" run -t x "$key" java -server -ttl
 }

@@ -101,7 +101,7 @@ on_terminal() {
   rlock acquire -t 10m "$key-with"
   on_terminal <<-'END'
 	wanted = {"readers": "next; held by several, one of them ", "slots": "next; held by several, one of them ",
-	          "library": "next; held by another program than rlock", "hold": ", kept by --hold", "with": "next; held by "}
+	          "library": "next; held by a program other than rlock", "hold": ", kept by --hold", "with": "next; held by "}
 	terminals = {}
 	for name in wanted:
 	    options = ["--slots", "1"] if name == "slots" else ["--with", f"{key}-first"] if name == "with" else []

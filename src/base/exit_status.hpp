@@ -32,12 +32,11 @@ struct ExitRow {
 
 /// The table that --help and the man page print; the only place where the meanings are written.
 inline constexpr std::array exit_table{
-    ExitRow{"COMMAND's", "it ran and ended under a lock held throughout; 128+n where signal n ended it", "own"},
+    ExitRow{"COMMAND's", "it ran to its end, and the lock was held throughout; 128+n if signal n ended it", "own"},
     ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do", "success"},
     ExitRow{"1", "status --exit-code: KEY is free", "free (--exit-code)"},
     ExitRow{"64", "usage", "usage"},
-    ExitRow{"69",
-            "no server reached, or it cannot serve now (status: or not all of a Cluster); never mistaken for busy",
+    ExitRow{"69", "no server was reached, or it cannot serve now (status: also if part of a Cluster did not answer)",
             "no server reached"},
     ExitRow{"70", "internal error", "internal error"},
     ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it", "busy"},
@@ -47,9 +46,9 @@ inline constexpr std::array exit_table{
     ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran", "COMMAND not started"},
     ExitRow{"126", "COMMAND was found but could not be executed", "not executable"},
     ExitRow{"127", "COMMAND was not found", "not found"},
-    ExitRow{"137", "rlock was killed: by somebody, or by the kernel, where rlock stood still until its lease ended",
+    ExitRow{"137", "rlock was killed: by somebody, or by the kernel because rlock stood still until its lease ended",
             "killed"},
-    ExitRow{"128+n", "signal n ended rlock while it waited; it no longer stands in the queue", "ended by a signal"},
+    ExitRow{"128+n", "signal n ended rlock while it waited; it has left the queue", "ended by a signal"},
 };
 
 /// The status that stands for an error. Interrupted has none of its own: 128 + the signal.

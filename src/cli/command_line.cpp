@@ -52,7 +52,7 @@ std::optional<std::string> misread(std::span<const std::string> arguments, const
     if (row != nullptr && row->letter != '\0' && argument[1] == row->letter && argument[2] == '=' &&
         argument.size() > 3) {
       const auto value = argument.substr(3);
-      return in_quotes(argument) + " has an = too many; write -" + row->letter + " " +
+      return in_quotes(argument) + " has an extra =; write -" + row->letter + " " +
              (base::may_hold_password(value) ? std::string(row->value) : base::shell_word(value));
     }
     const auto* meant = name.size() > 1 ? find_option(name) : nullptr;
@@ -75,7 +75,7 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
       if ((verb.bit & elsewhere->verbs) != 0) others.push_back(verb.name);
     }
     const auto of = "an option of " + listed(others, " and ");
-    return verbs == every_verb ? in_quotes(name) + " stands before the verb; write it after; it is " + of
+    return verbs == every_verb ? in_quotes(name) + " comes before the verb; write it after the verb; it is " + of
                                : message + "; it is " + of;
   }
   if (is_shell_line(name) && (verbs & run) != 0) return message + std::string(instead_of_shell_line);
@@ -133,7 +133,7 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
     const auto* row = find_written(name);
     if (row == nullptr) continue;
     if (row->kind == Kind::flag)
-      return fail(ErrorCode::usage, in_quotes(argument) + " has an = too many; write " + std::string(name));
+      return fail(ErrorCode::usage, in_quotes(argument) + " has an extra =; write " + std::string(name));
     return fail(ErrorCode::usage, needs_value(*row) + (row->may_be_empty ? ", or '' for an empty one" : ""));
   }
   Parsed parsed{app.remaining(), help->count() > 0, version->count() > 0};

@@ -158,8 +158,7 @@ class File {
     }
     const auto& value = line.item.inputs.front();  // of a repeatable option the first of several
     if (!is_off(*row, value)) {
-      if (!row->repeatable && has(line.section, row->name))
-        return wrong(line.place, "'" + name + "' stands there twice");
+      if (!row->repeatable && has(line.section, row->name)) return wrong(line.place, "'" + name + "' is set twice");
       for (const auto& [section, other] : earlier_) {
         if (section != line.section || !excludes(*row, other)) continue;
         return wrong(line.place, "'" + name + "' and '" + std::string(other) + "' exclude each other");
@@ -225,10 +224,12 @@ Result<void> read_machine_file(Settings& settings, const VerbRow& verb) {
   const std::string path = machine_file;
   if (::access(machine_file, R_OK) == 0 || errno != EACCES) return read_file(settings, verb, path);
   if (!settings.is_set(*find_option("server"))) {
-    return fail(ErrorCode::configuration, "this user may not read " + path +
-                                              "; name the server with --server or RLOCK_SERVER, or ask for the right");
+    return fail(ErrorCode::configuration, path +
+                                              " cannot be read: Permission denied; name the server with --server or "
+                                              "RLOCK_SERVER, or ask for read access");
   }
-  settings.advise("this user may not read " + path + ", so it does not count; --config /dev/null if that is meant");
+  settings.advise(path +
+                  " cannot be read: Permission denied; it is ignored, --config /dev/null does so without this note");
   return {};
 }
 

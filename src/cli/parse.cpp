@@ -102,7 +102,7 @@ void set_log_format_of(std::span<const std::string> words) {
 Finished help(std::span<const std::string> words) {
   if (words.empty() || words.front() == "-h" || words.front() == "--help") return printed(overview());
   if (words.size() > 1)
-    return failed({ErrorCode::usage, in_quotes(words[1]) + " is an argument too many; write rlock help [VERB]"});
+    return failed({ErrorCode::usage, "unexpected argument " + in_quotes(words[1]) + "; write rlock help [VERB]"});
   if (words.front() == "help") return printed(overview());
   const auto* verb = find_verb(words.front());
   return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb));
@@ -123,7 +123,7 @@ Result<void> take_words(Options& options, const VerbRow& verb, Parsed& parsed) {
   auto& words = parsed.words;
   if (words.size() > max_words(verb.words)) {
     return fail(ErrorCode::usage,
-                in_quotes(words[max_words(verb.words)]) + " is an argument too many; write " + form(verb));
+                "unexpected argument " + in_quotes(words[max_words(verb.words)]) + "; write " + form(verb));
   }
   const bool key_may_come_from_environment = verb.words == Words::key_token;
   if (!words.empty()) {

@@ -58,7 +58,7 @@ class Keeping {
     RLOCK_TRY(keeper_->begin());
     if (charge_.at_end == process::AtEnd::kill) {
       if (auto armed = permit_->arm(::getpid()); !armed)
-        base::log_note("no timer of the kernel stands behind the guard: " + armed.error().message);
+        base::log_note("no kernel timer backs up the guard: " + armed.error().message);
     }
     backend_ = open_for_holder(options_, place_.servers, place_.names.lock, options_.connect_timeout);
     renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);

@@ -27,7 +27,7 @@ void release_in_background(const std::string& key, base::Duration ttl,
                                                    .run = [&] { release(until); }});
   if (!begun) {
     base::log_note(key + " may stay held for " + base::age_text(ttl) +
-                   ": no process to release it: " + begun.error().message);
+                   ": cannot start a process to release it: " + begun.error().message);
   }
 }
 

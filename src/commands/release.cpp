@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t max_named = 5;
 
 std::string summary_of(const std::vector<lock::Record>& holders) {
-  if (holders.empty()) return "another program than rlock";
+  if (holders.empty()) return "a program other than rlock";
   std::string text;
   for (std::size_t i = 0; i < std::min(holders.size(), max_named); ++i) {
     text += (i == 0 ? "" : ", ") + show::holder_text(holders[i]);

@@ -29,13 +29,13 @@ std::string busy_text(const Options& options, const std::string& key, const std:
   }
   if (met && met->holder) message += " by " + show::holder_text(*met->holder);
   if (met && met->holder && met->holder->has_ended) message += ", whose command has ended (--hold)";
-  if (met && met->holder_is_foreign) message += " by another program than rlock";
+  if (met && met->holder_is_foreign) message += " by a program other than rlock";
   if (met && met->is_of_other_form) {
-    if (!met->holder_ttl) message += ", without an end";
+    if (!met->holder_ttl) message += "; it never expires";
     message += options.compat == Compat::redisson ? "; it is not a lock of Redisson: leave out --compat redisson"
                                                   : "; it is a lock of Redisson: use --compat redisson";
   } else if (met && !met->holder_ttl) {
-    message += ", without an end: " + how_to_end(key, options);
+    message += "; it never expires: " + how_to_end(key, options);
   } else if (const auto waited = wait_of(options); waited && *waited > 0s) {
     message += "; waited for " + base::format_duration(*waited) + " (--wait)";
   } else {

@@ -134,7 +134,7 @@ class Run {
     if (!started) return started.error();
     guard = std::move(*started);
     base::log(self == 1 ? base::LogLevel::info : base::LogLevel::note,
-              "no timer of the kernel stands behind the guard: " + armed.error().message);
+              "no kernel timer backs up the guard: " + armed.error().message);
     return std::nullopt;
   }
 
@@ -286,8 +286,8 @@ class Run {
     if (!released) {
       const auto& key = keys_.leases().concerned_key();
       base::log_note("could not release " + key + ": " + released.error().message +
-                         (later && guard ? "; still trying in the background" : "") + "; it is free in " +
-                         base::age_text(terms_.ttl) + " at the latest",
+                         (later && guard ? "; still trying in the background" : "") + "; its lease expires within " +
+                         base::age_text(terms_.ttl),
                      {"release_failing", {{"key", key}, {"ttl_ms", std::int64_t{terms_.ttl.count()}}}});
       return Outcome::unknown;
     }

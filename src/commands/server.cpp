@@ -127,8 +127,7 @@ Result<std::vector<redis::Address>> server_addresses(const Options& options) {
     if (other_host.empty()) other_host = in_the_clear(address);
   }
   if (!other_host.empty()) {
-    base::log_advice("the password goes to " + other_host +
-                     " as it is, for all in between to read; rediss:// encrypts");
+    base::log_advice("the password is sent unencrypted to " + other_host + "; rediss:// encrypts it");
   }
   return addresses;
 }

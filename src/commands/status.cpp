@@ -30,8 +30,9 @@ void tell_of_endless(const std::vector<show::ListedLock>& sights, const Options&
   const auto first = std::ranges::find_if(sights, is_endless);
   if (first == sights.end()) return;
   const auto others = std::ranges::count_if(sights, is_endless) - 1;
-  base::log_note(first->key + (others > 0 ? " and " + std::to_string(others) + " more have" : " has") +
-                 " no end: " + how_to_end(first->key, options));
+  base::log_note(first->key +
+                 (others > 0 ? " and " + std::to_string(others) + " more never expire: " : " never expires: ") +
+                 how_to_end(first->key, options));
 }
 
 // Where the answer does not come, there is nothing to warn of: the locks were shown.
@@ -76,10 +77,9 @@ int status(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that must not grow (ulimit -f) is a full disk
   if (options.watch && !base::is_screen(STDOUT_FILENO)) {
-    return report_end(
-        base::exit_usage,
-        "--watch needs a terminal on standard output, and TERM to say which; elsewhere ask again and again with --json",
-        options);
+    return report_end(base::exit_usage,
+                      "--watch needs a terminal on standard output, and TERM set; elsewhere repeat rlock status --json",
+                      options);
   }
   if (!options.key.empty()) {
     if (const auto names = lock_names(options); !names) return report(names.error(), options);

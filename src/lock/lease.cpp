@@ -54,7 +54,7 @@ base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> 
     const auto middle = low + (high - low) / 2;
     (fits(middle) ? high : low) = middle;
   }
-  const auto smallest = "; at least --ttl " + base::format_duration(Duration(high)) + " does";
+  const auto smallest = "; use --ttl " + base::format_duration(Duration(high)) + " or more";
   if (terms.kill_time < min_kill_time) {
     return base::fail(base::ErrorCode::usage, "--ttl " + base::format_duration(ttl) +
                                                   " leaves no time to kill the command on this machine, whose kernel "

@@ -96,7 +96,7 @@ bool is_same(const Endpoint& one, const Endpoint& other) {
 
 Result<std::vector<Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
   if (hosts.starts_with(',') || hosts.ends_with(',') || hosts.find(",,") != std::string_view::npos) {
-    return fail(ErrorCode::usage, "has a comma too many");
+    return fail(ErrorCode::usage, "has an extra comma");
   }
   if (hosts.find(' ') != std::string_view::npos) {
     return fail(ErrorCode::usage, "has a space in it; write a comma, and no space, between two hosts");

@@ -75,9 +75,9 @@ class Settings {
           std::to_string(max_tracked()) + ")");
     }
     if (told_.info.empty()) {
-      warn("an ACL denies INFO: whether it drops or forgets locks is not to be seen");
+      warn("an ACL denies INFO: cannot see whether it drops or forgets locks");
     } else if (const auto hidden = unseen(); !hidden.empty()) {
-      warn("an ACL denies CONFIG GET: " + hidden + " not to be seen");
+      warn("an ACL denies CONFIG GET: cannot see " + hidden);
     }
     return found;
   }
@@ -126,10 +126,10 @@ class Settings {
     const auto failover = failover_after();
     const bool stops = stops_without_replicas();
     if (stops && (!lag || !failover || *lag + lag_margin <= *failover)) return "";
-    std::string text = "cut off from its replicas, it goes on giving locks away ";
-    text += stops ? "for " + base::format_duration(*lag + lag_margin) + ", and one of them is the master after " +
+    std::string text = "cut off from its replicas, it goes on granting locks ";
+    text += stops ? "for " + base::format_duration(*lag + lag_margin) + ", but a replica may be promoted after " +
                         base::format_duration(*failover)
-                  : "that their new master gives too";
+                  : "that the new master grants too";
     text += std::string("; in redis.conf: ") + (stops ? "" : "min-replicas-to-write 1, and ") + "min-replicas-max-lag ";
     if (failover) {
       const auto wanted = std::chrono::floor<std::chrono::seconds>(*failover) - lag_margin;
@@ -157,7 +157,7 @@ class Settings {
     if (names.empty()) return "";
     std::string text = names.front();
     for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " and ") + names[i];
-    return text + (names.size() == 1 ? " is" : " are");
+    return text;
   }
 
   Told told_;

@@ -65,7 +65,7 @@ Result<ClusterMap> ask_one_of(std::vector<Endpoint>& nodes, const Address& addre
 
 std::unexpected<base::Error> unknown_hosts(const std::string& name) {
   return fail(ErrorCode::unready, name +
-                                      ": a node does not say at which host it is to be reached; in its redis.conf: "
+                                      ": a node does not say at which host it can be reached; in its redis.conf: "
                                       "cluster-announce-hostname, or cluster-preferred-endpoint-type ip");
 }
 

@@ -110,7 +110,7 @@ Result<Transfer> Connection::receive() {
   if (received->bytes > 0) has_answered_ = true;
   if (received->bytes > 0) ::redisReaderFeed(reader_.get(), bytes.data(), received->bytes);
   unparsed_ += received->bytes;
-  if (unparsed_ > max_reply) return fail(ErrorCode::unreachable, name_ + " sends a reply without an end");
+  if (unparsed_ > max_reply) return fail(ErrorCode::unreachable, name_ + " sends a reply that is too long");
   return received;
 }
 

@@ -20,8 +20,8 @@ constexpr std::string_view is_node =
 
 constexpr std::array meanings{
     Meaning{"NOAUTH", ErrorCode::refused,
-            "it wants a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH or "
-            "--password-file; inside rlock run, in one of the last two"},
+            "it needs a password: put it in the URL (RLOCK_SERVER, /etc/rlock.conf), REDISCLI_AUTH or "
+            "--password-file; inside rlock run, use one of the last two"},
     Meaning{"WRONGPASS", ErrorCode::refused, "the user or password is wrong"},
     Meaning{"NOPERM", ErrorCode::refused, "an ACL denies what rlock needs"},
     Meaning{"NOINFO", ErrorCode::refused, "an ACL denies INFO, which --grace needs"},
@@ -42,8 +42,8 @@ constexpr std::array meanings{
 
 // How errors begin that have no code of their own. What follows may be an argument of ours: a password or a token.
 constexpr std::array known_texts{
-    Meaning{"ERR AUTH <password> called without any password configured", ErrorCode::refused, "it wants no password"},
-    Meaning{"ERR Client sent AUTH, but no password is set", ErrorCode::refused, "it wants no password"},
+    Meaning{"ERR AUTH <password> called without any password configured", ErrorCode::refused, "it has no password set"},
+    Meaning{"ERR Client sent AUTH, but no password is set", ErrorCode::refused, "it has no password set"},
     Meaning{"ERR invalid password", ErrorCode::refused, "the password is wrong"},
     Meaning{"ERR DB index is out of range", ErrorCode::configuration, "it does not have that database"},
     Meaning{"ERR invalid DB index", ErrorCode::configuration, "it does not have that database"},

@@ -165,7 +165,7 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const Endpoint& endpoint, W
   }
   if (named.error_code() == "NOAUTH") {
     return fail(ErrorCode::refused,
-                who + ": the Sentinel wants a password: add ?sentinel_password_file=FILE to the URL (NOAUTH)");
+                who + ": the Sentinel needs a password: add ?sentinel_password_file=FILE to the URL (NOAUTH)");
   }
   if (named.is_error()) return std::unexpected(error_of(named, who));
   const auto master = named.items.size() == 2 ? endpoint_of(named.items[0].text, named.items[1].text) : std::nullopt;

@@ -233,10 +233,11 @@ class TlsStream final : public Stream {
         ::ERR_clear_error();
         return fail(protocol_error,
                     "TLS: the server refused the handshake: it needs TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or "
-                    "ChaCha20, and may want a certificate (?cert=FILE&key=FILE in the URL)");
+                    "ChaCha20, and may ask for a certificate (?cert=FILE&key=FILE in the URL)");
       case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         ::ERR_clear_error();
-        return fail(protocol_error, "TLS: the server wants a certificate; name one by ?cert=FILE&key=FILE in the URL");
+        return fail(protocol_error,
+                    "TLS: the server asks for a certificate; name one with ?cert=FILE&key=FILE in the URL");
       case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
         ::ERR_clear_error();
         return fail(protocol_error,

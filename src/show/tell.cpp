@@ -39,7 +39,7 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
            " restarted a moment ago";
   }
   if (busy.is_other_data) return "whose key on the server is other data, not a lock";
-  if (!busy.holder) return "held by another program than rlock";
+  if (!busy.holder) return "held by a program other than rlock";
   const bool is_for_several = busy.holder->mode.is_for_several();
   return std::string("held by ") + (is_for_several ? "several, one of them " : "") + holder_text(*busy.holder) +
          (busy.holder->has_ended ? ", whose command has ended (--hold)" : "");
@@ -75,7 +75,7 @@ void tell_taken(const std::string& key, const lock::Inspection& lock) {
   std::string message = key + " is now held by " +
                         (record != nullptr    ? holder_text(*record)
                          : lock.is_other_data ? "other data, which is not a lock"
-                                              : "another program than rlock");
+                                              : "a program other than rlock");
   if (lock.holders.size() > 1) message += " and " + std::to_string(lock.holders.size() - 1) + " more";
   base::LogFields fields{{"key", key}};
   if (record != nullptr) fields.emplace_back("holder", holder_fields(*record));

@@ -122,8 +122,8 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
   if (busy.is_of_other_form || base::is_logged(base::LogLevel::info)) base::log_without_blocking();
   if (busy.is_of_other_form) {
     base::log_note("waiting for " + key_ +
-                       ", which another program holds as the other kind of lock: let all who use it give --compat "
-                       "redisson, or none",
+                       ", which another program holds as the other kind of lock: give --compat redisson to all of its "
+                       "users, or to none",
                    {"waiting", busy_fields(key_, busy)});
   } else if (base::is_logged(base::LogLevel::info)) {
     base::log_info(

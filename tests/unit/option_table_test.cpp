@@ -36,7 +36,7 @@ TEST(OptionTable, NamesNothingTwice) {
 TEST(OptionTable, EachRowIsWhole) {
   for (const auto& row : option_table()) {
     EXPECT_FALSE(row.help.empty()) << row.name;
-    EXPECT_LE(row.help.size(), 104U) << row.name << ": two lines of --help; the rest belongs into more";
+    EXPECT_LE(row.help.size(), 104U) << row.name << ": two lines of --help; the rest belongs in more";
     EXPECT_EQ(row.value.empty(), row.kind == Kind::flag) << row.name;
     EXPECT_FALSE(std::holds_alternative<std::monostate>(row.target)) << row.name;
     if (!row.needs.empty()) {

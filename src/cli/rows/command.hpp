@@ -54,10 +54,9 @@ inline constexpr OptionRow command[]{
      .verbs = run,
      .group = Group::command,
      .target = &commands::Options::no_renew,
-     .help = "A fixed lease: COMMAND is stopped in time to be dead before it ends",
-     .more = "It is asked to end after what the table in WHEN A SERVER IS DOWN has under \"at best\": the ttl less 1 % "
-             "and 50 ms "
-             "for clocks, less 1 s for killing, a tenth of the ttl at most, less --kill-after."},
+     .help = "Do not renew: COMMAND is stopped in time to be dead before the lease ends",
+     .more = "COMMAND is asked to end after the time that WHEN A SERVER IS DOWN shows as \"at best\": the ttl less 1 % "
+             "and 50 ms for clocks, less a tenth of the ttl (1 s at most) for killing, less --kill-after."},
     {.name = "tree",
      .verbs = run,
      .group = Group::command,

@@ -41,11 +41,12 @@ inline constexpr OptionRow output[]{
      .target = set_named_format,
      .help = "A table, JSON, metrics, or one key a line",
      .more =
-         "prometheus is for the textfile collector of node_exporter; where no server answers it is rlock_up 0 alone, "
-         "and the exit status as ever; rlock_unseen_servers counts masters of a Cluster that did not answer. JSON is "
-         "as --json has it. keys are for other verbs: it leaves out what no KEY "
-         "can "
-         "be, and what a terminal would not show as it is.",
+         "prometheus is for the textfile collector of node_exporter. If no server answers, it prints only rlock_up 0, "
+         "and the exit status is the usual one; rlock_unseen_servers counts masters of a Cluster that did not answer. "
+         "json is "
+         "the same as --json. keys prints names for other verbs of rlock: it leaves out a name that cannot be a KEY, "
+         "or "
+         "that has characters which a terminal does not show.",
      .excludes = "json watch"},
     {.name = "watch",
      .verbs = status,
@@ -65,14 +66,14 @@ inline constexpr OptionRow output[]{
      .kind = Kind::choice,
      .value = "text|json",
      .target = set_log_format,
-     .help = "On standard error say lines for people, or an object of JSON for each event",
-     .more = "With json it also says when it waits, acquires and releases; see LOGS in rlock(1).",
+     .help = "Write messages as lines of text, or as one JSON object for each event",
+     .more = "With json it also logs when it waits, acquires and releases; see LOGS in rlock(1).",
      .default_text = "text",
      .environment = "RLOCK_LOG_FORMAT"},
     {.name = "syslog",
      .target = &commands::Options::syslog,
-     .help = "Say to syslog or the journal too what happens",
-     .more = "It also says there when it waits, acquires and releases; see LOGS in rlock(1)."},
+     .help = "Also log to syslog or the journal",
+     .more = "It also logs when it waits, acquires and releases; see LOGS in rlock(1)."},
     {.name = "exit-code",
      .verbs = status,
      .target = &commands::Options::exit_code,
@@ -82,12 +83,12 @@ inline constexpr OptionRow output[]{
     {.name = "quiet",
      .letter = 'q',
      .target = &commands::Options::quiet,
-     .help = "Say nothing but errors",
+     .help = "Print only errors",
      .excludes = "verbose watch"},
     {.name = "verbose",
      .letter = 'v',
      .target = &commands::Options::verbose,
-     .help = "Say what happens",
+     .help = "Print what happens",
      .excludes = "quiet"},
 };
 

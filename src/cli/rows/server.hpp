@@ -76,7 +76,7 @@ inline constexpr OptionRow server[]{
      .group = Group::server,
      .target = &commands::Options::connect_timeout,
      .help = "How long to try a server that is down or does not answer",
-     .more = "Where it is set, the first answer may take that long under --nonblock and --wait too.",
+     .more = "If it is set, the first answer may take that long under --nonblock and --wait too.",
      .default_text = "5s",
      .min = 1,
      .source = &commands::Options::connect_timeout_source},
