@@ -219,9 +219,9 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 
 void Renewal::tell_unwatched() {
   watch_at_ = BootClock::now() + watch_again_after;
-  base::log_debug(holding_.name() + " tells of changes of " + request_.names.key +
-                  " that are none: its tracking-table-max-keys may be too small. Until it is asked again, in " +
-                  base::age_text(watch_again_after) + ", a renewal finds out whether the lock is lost");
+  base::log_debug(holding_.name() + " reports changes of " + request_.names.key +
+                  " that did not happen: its tracking-table-max-keys may be too small. For the next " +
+                  base::age_text(watch_again_after) + " only renewals find out whether the lock is lost");
 }
 
 // Of many tries in a row the first one, and how it ended.

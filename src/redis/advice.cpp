@@ -69,9 +69,8 @@ class Settings {
     if (auto split = split_brain(); !split.empty()) warn(std::move(split));
     if (is_tracking_short()) {
       warn(
-          "its table of tracked keys is small for its clients: a lock that is deleted may be noticed at its next "
-          "renewal "
-          "only; in redis.conf: tracking-table-max-keys 1000000 (it is " +
+          "its table of tracked keys is too small for its clients: rlock may notice a deleted lock only at the next "
+          "renewal; in redis.conf: tracking-table-max-keys 1000000 (it is " +
           std::to_string(max_tracked()) + ")");
     }
     if (told_.info.empty()) {
