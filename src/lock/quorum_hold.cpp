@@ -150,15 +150,16 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
   const auto unheard = members_.size() - answered;
   const bool has_others = outcomes(ReleaseOutcome::not_a_lock) > 0;
   const bool is_any_enough = force == Force::yes || (was_holding && !has_others);
-  if (force == Force::no && outcomes(ReleaseOutcome::not_owner) >= quorum_) {
-    result.outcome = ReleaseOutcome::not_owner;  // whoever has the votes of a majority may have begun before we ended
-  } else if (released >= quorum_ || (is_any_enough && released > 0)) {
+  const auto others = outcomes(ReleaseOutcome::not_owner);
+  // Whoever has the votes of a majority may have begun before we ended.
+  const bool is_lost = force == Force::no && others >= quorum_;
+  if (!is_lost && (released >= quorum_ || (is_any_enough && released > 0))) {
     result.outcome = ReleaseOutcome::released;
-  } else if (has_others) {
+  } else if (!is_lost && has_others) {
     result.outcome = ReleaseOutcome::not_a_lock;
-  } else if (released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
+  } else if (!is_lost && released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
     result.outcome = ReleaseOutcome::unknown;
-  } else if (outcomes(ReleaseOutcome::not_owner) > 0) {
+  } else if (others > 0) {
     result.outcome = ReleaseOutcome::not_owner;
   }
   return result;
