@@ -183,6 +183,7 @@ write_job() {
   chmod +x beat job
 }
 # start_job [OPTION...]: that job with its daemon under the lock, at work when this returns, and the guard too.
+# shellcheck disable=SC2034 # for the tests
 start_job() {
   write_job
   rlock run "$@" "$key" -- ./job 3>&- &

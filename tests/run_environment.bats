@@ -42,10 +42,12 @@ signals=(grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt)' /proc/self/status)
   run -153 "${wrapped[@]}" rlock run -v "$key" -- sh -c 'echo written'
   is_free
   run "${wrapped[@]}" rlock acquire "$key"
-  [ "$status" != 0 ] && [ "$status" -lt 128 ]
+  [ "$status" != 0 ]
+  [ "$status" -lt 128 ]
   is_free
   run "${wrapped[@]}" rlock status
-  [ "$status" != 0 ] && [ "$status" -lt 128 ]
+  [ "$status" != 0 ]
+  [ "$status" -lt 128 ]
   rlock acquire "$key"
   run -75 "${wrapped[@]}" rlock run -v -w 50ms "$key" -- true
   [ ! -s out ] && [ ! -s err ]

@@ -223,8 +223,8 @@ as_user() { exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
   kill -KILL "$rlock"
   until_true 10 is_free
   job_is_dead
-  denied EPERM prctl=36 "$RLOCK" run --tree "$key" -- sh -c '(setsid sh -c "sleep 1; touch done" &)' 3>&-
-  [ -e done ]
+  denied EPERM prctl=36 "$RLOCK" run --tree "$key" -- sh -c '(setsid sh -c "sleep 1; touch ended" &)' 3>&-
+  [ -e ended ]
 }
 
 @test "a guard that searches and releases is an ordinary process: it is realtime while it waits for its deadline alone" {

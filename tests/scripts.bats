@@ -1442,7 +1442,7 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   is "$(moving_acquire a)" -1
   is "$(moving renew a a 30000)" -1 1
   is "$(moving_release a)" -1 ''
-  moved=split
+  moved="split"
   is "$(moving_release a)" -1 ''
   [ "$(redis exists "rlock:t:{rlock:$key}:a")" = 1 ]
 }

@@ -16,9 +16,9 @@ each_ends() {
   local server=$1
   shift
   export RLOCK_SERVER=$server
-  for wait in '-n' '-w 200ms'; do
+  for wait in --nonblock --wait=200ms; do
     for verb in 'run' 'acquire'; do
-      local words=(rlock "$verb" $wait --ttl "${ttl-5s}" "$@" "$key")
+      local words=(rlock "$verb" "$wait" --ttl "${ttl-5s}" "$@" "$key")
       [ "$verb" = acquire ] || words+=(-- touch ran)
       run --separate-stderr soon "${words[@]}"
       [ "$status" = 69 ]
@@ -37,7 +37,7 @@ silent() {
   done
 }
 frozen_server() {
-  own_server "$@"
+  own_server
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"
 }
 thaw() { kill -CONT "$(server_pid "own-$BATS_TEST_NUMBER")"; }
@@ -100,7 +100,7 @@ releases_behind_it() { pgrep -f "^rlock-release $key" >/dev/null; }
     rlock run $wait --connect-timeout 50s "$key" -- touch ran 3>&- &
     waiter=$!
     # Longer than it would wait otherwise.
-    ! timeout 1.5 tail --pid="$waiter" -f /dev/null
+    run -124 timeout 1.5 tail --pid="$waiter" -f /dev/null
     thaw
     ended 0 "$waiter"
     rm ran
@@ -110,14 +110,14 @@ releases_behind_it() { pgrep -f "^rlock-release $key" >/dev/null; }
 @test "several keys, and a run inside another one" {
   own_server
   rlock run "$key-outer" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; touch asks
-    timeout 60 rlock run -n --with "$1-2" "$1" -- touch ran; echo $? >status; touch done; until [ -e end ]; do sleep 0.01; done' \
+    timeout 60 rlock run -n --with "$1-2" "$1" -- touch ran; echo $? >status; touch answered; until [ -e end ]; do sleep 0.01; done' \
     sh "$key" 3>&- &
   until_true 10 test -e up
   kill -STOP "$(server_pid "own-$BATS_TEST_NUMBER")"
   touch go
   until_true 10 test -e asks
   start=${EPOCHREALTIME/./}
-  until_true 10 test -e done
+  until_true 10 test -e answered
   [ $((${EPOCHREALTIME/./} - start)) -lt 4000000 ]
   [ "$(cat status)" = 69 ]
   thaw

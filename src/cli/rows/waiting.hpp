@@ -14,7 +14,8 @@ inline constexpr OptionRow waiting[]{
      .group = Group::waiting,
      .target = &commands::Options::wait,
      .help = "Give up after D; without it, wait for ever",
-     .more = "Whatever the server does, rlock ends at most half a second later, with 69 if the server has not answered by then.",
+     .more = "Whatever the server does, rlock ends at most half a second later, with 69 if the server has not answered "
+             "by then.",
      .environment = "RLOCK_WAIT",
      .excludes = "nonblock",
      .also = "timeout"},
