@@ -27,7 +27,7 @@ lose_and_kill() {
   kill -KILL "$victim"
   until_true 5 is_free
   job_is_dead
-  ! grep -vE '^rlock: (lost|no timer of the kernel stands behind the guard: timer_create: )' said
+  ! grep -vE '^rlock: (lost|no kernel timer backs up the guard: timer_create: )' said
 }
 rlock_guards() { pgrep -P "$1" -x rlock-guard || pgrep -P "$(pgrep -P "$1" -x rlock)" -x rlock-guard; }
 

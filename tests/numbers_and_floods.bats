@@ -120,7 +120,8 @@ sampled_until_gone() {
     echo "$mode: $during scripts in 6 s" >&2
     # 12 holders renew three times, with shared ones looking as often again (client-tracking.md), and one waits.
     [ "$during" -lt 200 ]
-    jobs -p | grep -vxF "$jobs_before" | xargs kill
+    mapfile -t started <<<"$(jobs -p | grep -vxF "$jobs_before")"
+    kill "${started[@]}"
     until_true 30 test_held 0
   done
 }
