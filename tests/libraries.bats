@@ -33,7 +33,7 @@ excludes() {
   rlock release "$key" "$(cat token)"
   until_true "${3:-5}" grep -qx held said
   # Theirs: we are refused, wait, and come.
-  expect_error 75 'held by another program' rlock run -n "$key" -- true
+  expect_error 75 'held by a program other than rlock' rlock run -n "$key" -- true
   background rlock run "$key" -- touch ran 9>&-
   until_true 10 is_waiting "$2$key"
   [ ! -e ran ]

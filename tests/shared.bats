@@ -259,7 +259,7 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
   end a
   until_true 10 is_free
   redis set "rlock:$key" theirs nx px 60000
-  expect_error 75 'another program' rlock run -n -s "$key" -- true
+  expect_error 75 'by a program other than rlock' rlock run -n -s "$key" -- true
   reader b
   until_true 10 waiting 1
   redis del "rlock:$key"
