@@ -6,9 +6,9 @@ setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
 scripts_run() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
-# peak PID: the most memory it ever had, kB.
 # A sanitizer takes more for itself.
 is_small() { [ -n "${TEST_SANITIZER-}" ] || [ "$1" -lt 32768 ]; }
+# peak PID: the most memory it ever had, kB.
 peak() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"; }
 subscribed() { [ "$(redis pubsub channels "rlock:w:*" | wc -l)" -ge "$1" ]; }
 
