@@ -33,8 +33,9 @@ done
 umask 022
 version=$(<VERSION)
 maintainer="${DEBFULLNAME:-The rlock authors} <${DEBEMAIL:-rlock@rlock.invalid}>"
-# git hides the commit from whoever does not own the files, such as root in a container.
-epoch=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$PWD" log -1 --format=%ct 2>/dev/null || stat -c %Y VERSION)}
+# shellcheck source=packaging/binary.bash
+. packaging/binary.bash
+epoch=$(source_date)
 export SOURCE_DATE_EPOCH=$epoch LC_ALL=C.UTF-8 TZ=UTC
 
 work=$(mktemp -d)
@@ -46,11 +47,7 @@ if [[ -z $binary ]]; then
     bash packaging/release.sh --binary-only --out "$work" x86_64 >&2
     binary=$work/rlock-$version-x86_64-linux/rlock
 fi
-case $(readelf --file-header "$binary" | sed -n 's/^ *Machine: *//p') in
-    *X86-64) architecture=amd64 ;;
-    AArch64) architecture=arm64 ;;
-    *) die "$binary is not a program for x86_64 or aarch64" ;;
-esac
+architecture=$(processor_of "$binary")
 
 # All but the binary, from a configuration of its own: what somebody has set for hers must not reach the package.
 stage() {

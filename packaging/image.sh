@@ -39,7 +39,9 @@ for program in jq readelf sha256sum tar gzip; do
 done
 umask 022
 version=$(<VERSION)
-epoch=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$PWD" log -1 --format=%ct 2>/dev/null || stat -c %Y VERSION)}
+# shellcheck source=packaging/binary.bash
+. packaging/binary.bash
+epoch=$(source_date)
 export LC_ALL=C TZ=UTC
 created=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)
 work=$(mktemp -d)
@@ -62,15 +64,6 @@ add_blob() {
     mv "$2" "$work/image/blobs/sha256/${sum%% *}"
     jq -cn --arg type "application/vnd.oci.image.$1" --arg digest "sha256:${sum%% *}" --argjson size "$size" \
         '{mediaType: $type, digest: $digest, size: $size}'
-}
-
-# processor_of BINARY: as images call it.
-processor_of() {
-    case $(readelf --file-header "$1" | sed -n 's/^ *Machine: *//p') in
-        *X86-64) echo amd64 ;;
-        AArch64) echo arm64 ;;
-        *) die "$1 is not a program for x86_64 or aarch64" ;;
-    esac
 }
 
 # add_image BINARY: the image for its processor; prints the descriptor of its manifest.
