@@ -243,4 +243,9 @@ as_user() { exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
   until_true 10 is_free
 }
 is_realtime() { chrt -p "$1" | grep -q SCHED_RR; }
-is_ordinary() { chrt -p "$1" | grep -q SCHED_OTHER; }
+# And takes what others leave.
+is_ordinary() {
+  chrt -p "$1" | grep -q SCHED_OTHER || return 1
+  [ "$(ps -o ni= -p "$1")" -eq 10 ] || return 1
+  [ ! -e "/proc/$1/autogroup" ] || grep -q 'nice 10$' "/proc/$1/autogroup"
+}

@@ -199,11 +199,11 @@ Looked Family::search(Instant until) {
     if (marked == Marked::yes) {
       if (meet(pid, nullptr, children) == Looked::blind) return Looked::blind;
       if (!is_known(pid)) searched_.insert(pid);
-    } else if (const auto process = read_process(pid); process && process->start < since()) {
-      searched_.insert(pid);
-    } else if (process && !is_walk) {
+    } else if (const auto process = read_process(pid); process) {
+      const bool is_older = process->start < since();
       // Another user's perhaps, whose children may be ours.
-      (void)children.append(*process, pids);
+      if (!is_older && !is_walk) (void)children.append(*process, pids);
+      if (is_older || process->is_dead()) searched_.insert(pid);
     }
   }
   return Looked::complete;
@@ -247,6 +247,7 @@ std::optional<Process> Family::tell(int number, pid_t except) const {
 
 bool Family::kill_all(Instant give_up) {
   signal(SIGKILL);
+  const Ordinary ordinary;
   searched_.clear();
   hunting_ = true;
   for (int empty = 0; empty < min_empty_looks;) {

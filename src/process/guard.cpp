@@ -41,7 +41,10 @@ class Watch {
     if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
     // The lock may go to another holder only when no process of the command is left. The orphans of a dead rlock are
     // children of another process by now: those that we have not seen before are found there by their environment.
-    return permit_.over() || family_.kill_all(BootClock::now() + give_up_after);
+    if (permit_.over()) return true;
+    family_.signal(SIGKILL);
+    step_back();
+    return family_.kill_all(BootClock::now() + give_up_after);
   }
 
  private:

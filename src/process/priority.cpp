@@ -1,17 +1,22 @@
 #include "process/priority.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
+
+#include "base/fd.hpp"
 
 namespace rlock::process {
 namespace {
 
 bool is_prompt = false;
+constexpr int background_nice = 10;
 
 // sched_setattr(2); glibc 2.36 has no name for it.
 struct SchedulingAttributes {
@@ -41,6 +46,15 @@ void be_prompt() { is_prompt = schedule(SCHED_RR, 1, 0) || schedule(SCHED_OTHER,
 // The longest slice there is: hundreds get their share, but who wakes up has a turn before them.
 void be_ordinary() {
   if (std::exchange(is_prompt, false)) schedule(SCHED_OTHER, 0, 100'000'000);
+}
+
+void step_back() {
+  be_ordinary();
+  (void)::setpriority(PRIO_PROCESS, 0, background_nice);
+  // A guard has a session of its own, so the kernel may give it the share of a whole session (sched(7), autogroup).
+  const base::Fd group(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
+  const auto nice = std::to_string(background_nice);
+  if (group) (void)!::write(group.get(), nice.data(), nice.size());
 }
 
 Ordinary::Ordinary() : was_prompt_(is_prompt) { be_ordinary(); }

@@ -9,6 +9,9 @@ void be_prompt();
 /// Undoes that: realtime is for the kill of what is known at a deadline, not for searches and releases, of which
 /// hundreds may come at once.
 void be_ordinary();
+/// For the rest of its life the process, and the session that it leads, gets a tenth of an ordinary share: hundreds of
+/// guards may search at once, and the server that all others renew at must not wait for them.
+void step_back();
 
 /// While it lives, the process is ordinary, if it was prompt.
 class Ordinary {
