@@ -5,18 +5,16 @@
 #
 # BINARY: static programs as packaging/release.sh makes them, one for each processor; the image has an index of all.
 # The image holds /rlock and /licenses, and nothing else; the licenses of the libraries are taken from beside BINARY, where a
-# release has them. It has no certificates of authorities: rlock reads those of the image
-# that it is copied into, or the file that ?cacert= names. It runs as nobody. The same binaries give the same bytes: times are
-# SOURCE_DATE_EPOCH, or else that of the commit.
+# release has them. CA certificates are not needed: for rediss:// rlock reads those of the image that it is copied into, or the
+# file that ?cacert= names, and an old copy of them in here would be trusted by nobody who maintains one. It runs as nobody. The
+# same binaries give the same bytes: times are SOURCE_DATE_EPOCH, or else that of the commit.
 #
 #   COPY --from=rlock:VERSION /rlock /usr/bin/rlock
 #   podman load -i rlock-VERSION-image.tar; docker load, where docker keeps its images with containerd
 set -euo pipefail
 
-die() {
-    printf 'image: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=packaging/binary.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/binary.bash"
 
 usage() {
     echo 'usage: image.sh [--output DIR] BINARY...' >&2
@@ -33,20 +31,9 @@ while (($# > 0)); do
     shift
 done
 ((${#binaries[@]} > 0)) || usage
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-for program in jq readelf sha256sum tar gzip; do
-    command -v "$program" >/dev/null || die "there is no $program; packaging/install-deps.sh package installs it"
-done
-umask 022
-version=$(<VERSION)
-# shellcheck source=packaging/binary.bash
-. packaging/binary.bash
-epoch=$(source_date)
-export LC_ALL=C TZ=UTC
+begin_package jq readelf sha256sum tar gzip
+export LC_ALL=C
 created=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 mkdir -p "$work/image/blobs/sha256"
 
 # as_tar DIR: all below it, the same bytes for the same files.
@@ -74,18 +61,17 @@ add_image() {
         die "$1 needs the libraries of a distribution, and an image of rlock alone has none; name a static one"
     rm -rf "$root"
     install -D -m 755 "$1" "$root/rlock"
-    install -D -m 644 LICENSE "$root/licenses/LICENSE"
-    cat packaging/debian/copyright packaging/debian/copyright.musl >"$root/licenses/copyright"
-    [[ ! -d $(dirname "$1")/licenses ]] || cp -r "$(dirname "$1")/licenses/." "$root/licenses/"
+    put_licenses "$1" "$root/licenses"
     as_tar "$root" >"$work/layer"
     sum=$(sha256sum <"$work/layer")
     gzip -9 --no-name "$work/layer"
     layer=$(add_blob layer.v1.tar+gzip "$work/layer.gz")
-    jq -cnS --arg created "$created" --arg processor "$processor" --arg layer "sha256:${sum%% *}" --arg version "$version" '{
+    jq -cnS --arg created "$created" --arg processor "$processor" --arg layer "sha256:${sum%% *}" --arg version "$version" \
+        --arg licenses "$(spdx_of "$1")" '{
         created: $created, architecture: $processor, os: "linux",
         config: {User: "65534:65534", Entrypoint: ["/rlock"], Cmd: ["--help"],
             Labels: {"org.opencontainers.image.title": "rlock", "org.opencontainers.image.version": $version,
-                "org.opencontainers.image.licenses": "MIT"}},
+                "org.opencontainers.image.licenses": $licenses}},
         rootfs: {type: "layers", diff_ids: [$layer]},
         history: [{created: $created, created_by: "packaging/image.sh"}]}' >"$work/config"
     config=$(add_blob config.v1+json "$work/config")
@@ -109,7 +95,6 @@ jq -cnS --argjson index "$index" --arg version "$version" '{
         "io.containerd.image.name": ("docker.io/library/rlock:" + $version)}}]}' >"$work/image/index.json"
 echo '{"imageLayoutVersion":"1.0.0"}' >"$work/image/oci-layout"
 
-mkdir -p "${output:=$PWD/build}"
 as_tar "$work/image" >"$work/image.tar"
 mv "$work/image.tar" "$output/rlock-$version-image.tar"
 echo "$output/rlock-$version-image.tar"

@@ -3,8 +3,8 @@
 #
 #   packaging/try-deb.sh SUITE FILE.deb
 #
-# Installs it, runs it as root, as cron would and as an ordinary user, looks for its manual and completions, upgrades it over
-# an edited configuration, removes and purges it. SUITE is bookworm, trixie, …; the mirror is the one that this machine's apt
+# Installs it, runs it as root, as cron would and as an ordinary user, looks for its manual and completions, upgrades it beside
+# the administrator's configuration, removes and purges it. SUITE is bookworm, trixie, …; the mirror is the one that this machine's apt
 # uses. Needs root and debootstrap. Leaves nothing behind. BARE_ROOTS: see packaging/bare.bash.
 set -euo pipefail
 
@@ -64,6 +64,7 @@ chmod 755 /usr/sbin/policy-rc.d
 apt-get update >log 2>&1 || fatal 'apt-get update failed'
 apt-get install -y --no-install-recommends redis-server man-db bash-completion zsh fish >log 2>&1 || fatal 'apt-get failed'
 useradd --create-home ann
+useradd bob
 installed >packages.before
 files >files.before
 
@@ -80,7 +81,7 @@ is 'bash completes it' bash -c '. /usr/share/bash-completion/bash_completion; _c
 is 'zsh completes it' zsh -fc 'autoload -U compinit; compinit -D; [[ ${_comps[rlock]} == _rlock ]]'
 is 'fish completes it' bash -c 'HOME=/srv/try fish -c "complete -C \"rlock rel\"" | grep -q ^release'
 is 'the documents' ls /usr/share/doc/rlock/{copyright,changelog.gz,README.md,examples/rlock.conf}
-is 'the mode of the configuration' [ "$(stat -c '%a %U %G' /etc/rlock.conf)" = '640 root root' ]
+is 'no configuration that only root can read' test ! -e /etc/rlock.conf
 
 redis-server --port 0 --unixsocket /srv/try/redis.sock --unixsocketperm 777 --save '' >redis.log 2>&1 &
 redis=$!
@@ -88,21 +89,21 @@ until_true redis-cli -s redis.sock ping || fatal 'redis-server does not answer'
 url=unix:///srv/try/redis.sock
 is 'it locks on a server' env -i PATH=/usr/bin:/bin RLOCK_SERVER=$url rlock run key -- true
 is 'a job finds the lock held' env RLOCK_SERVER=$url bash -c 'rlock run key -- rlock status key --exit-code -q'
-is 'an ordinary user who names no server gets an error' bash -c '[ "$1" = 78 ]' bash \
-    "$(as_user rlock status >/dev/null 2>&1; echo $?)"
+is 'an ordinary user who names no server is told of the server' bash -c '[ "$1" = 69 ]' bash \
+    "$(as_user rlock run -n --connect-timeout 1ms key -- true >/dev/null 2>&1; echo $?)"
 is 'an ordinary user names a server' as_user env RLOCK_SERVER=$url rlock run key -- true
 is 'and that says nothing that cron would mail' bash -c '[ ! -s said ]'
 is 'the server of an ordinary user' as_user rlock --server local run key -- true
 
-# Edited, it stays; and so does who may read it.
+# The administrator's own, with the password of a server: an upgrade and a purge leave it alone.
+install -m 640 -g ann /usr/share/doc/rlock/examples/rlock.conf /etc/rlock.conf
 printf 'server = %s\n' "$url" >>/etc/rlock.conf
-chgrp ann /etc/rlock.conf
 is 'the configuration counts' rlock run key -- true
 is 'whose group may read it, locks there too' as_user rlock run -q key -- true
+is 'who may not read it gets an error' bash -c '[ "$1" = 78 ]' bash \
+    "$(setpriv --reuid bob --regid bob --init-groups rlock status >/dev/null 2>&1; echo $?)"
 dpkg-deb --raw-extract rlock.deb newer
 sed -i "s/^Version: .*/Version: $version+1/" newer/DEBIAN/control
-echo '# new' >>newer/etc/rlock.conf
-chmod 640 newer/etc/rlock.conf
 dpkg-deb --root-owner-group --build newer newer.deb >log 2>&1 || fatal 'dpkg-deb failed'
 
 # Held by an rlock of before, and removed under it.
@@ -110,18 +111,17 @@ mkfifo go
 as_user rlock --server local run held -- cat go >held.out 2>&1 &
 holder=$!
 until_true as_user rlock --server local status held --exit-code
-is 'an upgrade' dpkg --force-confold --install newer.deb
-is 'an upgrade keeps an edited configuration' grep -qx "server = $url" /etc/rlock.conf
+is 'an upgrade' dpkg --install newer.deb
+is 'an upgrade keeps the configuration' grep -qx "server = $url" /etc/rlock.conf
 is 'an upgrade keeps who may read it' [ "$(stat -c '%a %U %G' /etc/rlock.conf)" = '640 root ann' ]
-rm -f /etc/rlock.conf.dpkg-dist
 
 cp /usr/bin/rlock ./rlock
 is 'it is removed' apt-get remove -y rlock
-is 'removed, its configuration stays' test -e /etc/rlock.conf
+is 'removed, the configuration stays' test -e /etc/rlock.conf
 is 'removed, nothing else stays' diff <(files | grep -vx /etc/rlock.conf) files.before
 is 'a lock of before is held still' as_user ./rlock --server local status held --exit-code
 is 'it is purged' apt-get purge -y rlock
-is 'purged, nothing is left' diff <(files) files.before
+is 'purged, nothing but the configuration is left' diff <(files | grep -vx /etc/rlock.conf) files.before
 is 'purged, dpkg knows nothing of it' bash -c '! dpkg-query -W rlock'
 echo >go
 is 'and who held a lock ends well' wait "$holder"
