@@ -23,6 +23,9 @@ install(FILES completions/rlock.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-c
 install(FILES completions/_rlock DESTINATION ${RLOCK_ZSH_DIR} COMPONENT data)
 install(FILES completions/rlock.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT data)
 
+# systemd looks here below /usr and /usr/local. It is /lib whatever the libraries' directory is called.
+install(FILES packaging/rlock@.service DESTINATION lib/systemd/system COMPONENT data)
+
 # All that the README links to, where its links lead.
 install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
 install(FILES tests/PROOFS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests COMPONENT data)

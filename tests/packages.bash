@@ -10,6 +10,7 @@ listed() { (cd "$1" && find . ! -type d -printf '%m %P\n' | LC_ALL=C sort -k 2);
 data() {
   local file mode
   {
+    echo "644 $1/lib/systemd/system/rlock@.service"
     echo "644 $1/share/bash-completion/completions/rlock"
     echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
     echo "644 $1/share/zsh/site-functions/_rlock"

@@ -123,6 +123,21 @@ setting() { sed -n "s/^$2=//p" "$examples/$1"; }
   [ -z "$output" ] || [[ $output != *.service* && $output != *.timer* ]]
 }
 
+@test "systemd: rlock@.service with the drop-in is right, and without one it is refused" {
+  command -v systemd-analyze >/dev/null || skip 'there is no systemd-analyze'
+  export SYSTEMD_UNIT_PATH=$PWD:
+  mkdir rlock@nightly.service.d
+  cp "$examples/../rlock@.service" .
+  # Each is started by the name of a program, or by its path.
+  sed "s,=rlock ,=$RLOCK ,; s,/usr/local/bin/.*,/bin/true," "$examples/rlock@nightly.conf" >rlock@nightly.service.d/command.conf
+  expect 0 systemd-analyze verify --man=no rlock@nightly.service
+  [[ $output != *rlock@* ]]
+  expect 1 systemd-analyze verify --man=no rlock@other.service
+  [[ $output == *rlock@other.service*ExecStart=* ]]
+  # The lines that its comments tell to paste are those of the drop-in.
+  diff <(sed -n 's/^# *ExecStart=//p' rlock@.service) <(sed -n 's/^ExecStart=//p' "$examples/rlock@nightly.conf")
+}
+
 @test "systemd: a stop ends who waits at once, and the job with what it started, as a success" {
   write_job
   local unit pid
