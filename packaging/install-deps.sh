@@ -30,7 +30,7 @@ test=(
 for name in nutcracker python3-pyte; do
     ! apt-cache show "$name" >/dev/null 2>&1 || test+=("$name")
 done
-package=(cmake make dpkg-dev jq lintian)
+package=(cmake make dpkg-dev jq lintian rpm)
 bench=(hyperfine daemontools etcd-server etcd-client)
 soak=(clang-19 libclang-rt-19-dev debootstrap qemu-user-static)
 release=(make perl python3-pip debian-archive-keyring dpkg-dev)
@@ -100,7 +100,7 @@ check_elsewhere() {
         done
     fi
     if [[ $purpose == package || $purpose == soak ]]; then
-        for program in cmake make dpkg-deb dpkg-shlibdeps lintian; do
+        for program in cmake make dpkg-deb dpkg-shlibdeps jq lintian rpmbuild; do
             need "$program" command -v "$program"
         done
     fi
