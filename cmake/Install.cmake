@@ -28,6 +28,7 @@ install(FILES packaging/rlock@.service DESTINATION lib/systemd/system COMPONENT 
 
 # All that the README links to, where its links lead.
 install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
+install(FILES packaging/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/packaging COMPONENT data)
 install(FILES tests/PROOFS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests COMPONENT data)
 install(FILES tests/bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/bench COMPONENT data)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes what people download: a tar file for each processor, with one static rlock for every Linux, its man pages, completions,
-# licenses, documents and examples; a Debian package of the same rlock; rlock-VERSION.cdx.json, which names what is inside for
-# programs that look for holes (CycloneDX); and SHA256SUMS.
+# licenses, documents and examples; a Debian package and an rpm of the same rlock; an image for containers, of all processors;
+# rlock-VERSION.cdx.json, which names what is inside for programs that look for holes (CycloneDX); and SHA256SUMS.
+# packaging/README.md says how a release is cut, and checked by somebody else.
 #
 #   packaging/release.sh [--out DIR] [--cache DIR] [--binary-only] [--without-security] [ARCH...]
 #
@@ -207,26 +208,30 @@ build_rlock() {
     with_tools cmake --build "$work/$arch/rlock" --target rlock
 }
 
+# pack: a tar file and the packages of what was built for $arch; the binary, with the licenses beside it, joins binaries.
 pack() {
-    local name=rlock-$version-$arch-linux
-    rm -rf "${out:?}/$name"
-    install -D -m 755 -T "$work/$arch/rlock/rlock" "$out/$name/rlock"
-    [[ -z $binary_only ]] || return 0
+    local name=rlock-$version-$arch-linux made=$work/made
+    if [[ -n $binary_only ]]; then
+        install -D -m 755 -T "$work/$arch/rlock/rlock" "$out/$name/rlock"
+        return
+    fi
+    install -D -m 755 -T "$work/$arch/rlock/rlock" "$made/$name/rlock"
     cd "$root"
     quietly cmake --install "$work/$arch/rlock" --component data --prefix "$work/$arch/data"
-    cp -a "$work/$arch/data/share/doc/rlock/." "$out/$name/"
-    install -D -m 644 -t "$out/$name" packaging/examples/rlock.conf
-    install -D -m 644 -t "$out/$name/man" man/*
-    install -D -m 644 -t "$out/$name/completions" completions/*
-    cp -r "$prefix/licenses" "$out/$name/"
+    cp -a "$work/$arch/data/share/doc/rlock/." "$made/$name/"
+    install -D -m 644 -t "$made/$name" packaging/examples/rlock.conf packaging/rlock@.service
+    install -D -m 644 -t "$made/$name/man" man/*
+    install -D -m 644 -t "$made/$name/completions" completions/*
+    cp -r "$prefix/licenses" "$made/$name/"
     printf '%s\n' "rlock $version, built by packaging/release.sh${without_security:+ --without-security} of these:" "$files" \
-        >"$out/$name/SOURCES"
-    (cd "$out/$name" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$work/sums" &&
+        >"$made/$name/SOURCES"
+    (cd "$made/$name" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$work/sums" &&
         install -m 644 -T "$work/sums" SHA256SUMS)
-    tar --create --directory="$out" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    tar --create --directory="$made" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
         --mode=u=rwX,go=rX "$name" | gzip -9 --no-name >"$out/$name.tar.gz"
-    bash packaging/debian.sh --binary "$out/$name/rlock" --output "$out" >/dev/null
-    rm -rf "${out:?}/$name"
+    bash packaging/debian.sh --binary "$made/$name/rlock" --output "$out" >/dev/null
+    bash packaging/rpm.sh --binary "$made/$name/rlock" --output "$out" >/dev/null
+    binaries+=("$made/$name/rlock")
 }
 
 install_zig
@@ -237,6 +242,7 @@ musl=$(sed -nE 's/.*"([0-9.]+)".*/\1/p' "$zig/ziglang/lib/libc/musl/src/internal
 libcpp=$(sed -nE 's/.*define _LIBCPP_VERSION ([0-9]+)$/\1/p' "$zig/ziglang/lib/libcxx/include/__config")
 libcpp=$((libcpp / 10000)).$((libcpp / 100 % 100)).$((libcpp % 100))
 files+=$'\n'$(grep ^ziglang "$root/packaging/zig.txt")$'\n'"musl $musl ziglang"$'\n'"libc++ $libcpp ziglang"
+binaries=()
 for arch in "${architectures[@]}"; do
     make_tools "$arch"
     build_libraries
@@ -245,7 +251,9 @@ for arch in "${architectures[@]}"; do
     pack
 done
 if [[ -z $binary_only ]]; then
+    bash "$root/packaging/image.sh" --output "$out" "${binaries[@]}" >/dev/null
     python3 "$root/packaging/sbom.py" "$version" "$SOURCE_DATE_EPOCH" <<<"$files" >"$out/rlock-$version.cdx.json"
-    (cd "$out" && sha256sum rlock-"$version"-*.tar.gz rlock_"$version"_*.deb "rlock-$version.cdx.json" >SHA256SUMS)
+    (cd "$out" && sha256sum rlock-"$version"-*.tar.gz rlock_"$version"_*.deb rlock-"$version"-*.rpm rlock-"$version"-image.tar \
+        "rlock-$version.cdx.json" >SHA256SUMS)
 fi
 echo "release: made $out" >&2
