@@ -1,11 +1,11 @@
 # Writes OUTPUT, a C++ source with the parts of the scripts of DIRECTORY, each once, and for each form of the lock's key the
-# scripts that they make, with their SHA-1, under which the server caches them: the form's file, common.lua, holders.lua,
+# scripts that they make, with their SHA-1, under which the server caches them: rights.lua, the form's file, common.lua, holders.lua,
 # queue.lua, and the script's own; acquire and release have beside.lua before their own too, and their short ways behind
 # common.lua. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory
 # of its name. Lines that are comments are left out: they are half of the text, which goes to a server that does not know it.
 # Run with cmake -P.
 set(source "#include \"lock/scripts.hpp\"\n\nnamespace rlock::lock {\n\nnamespace {\n\nusing Parts = std::string_view[];\n\n")
-foreach(part plain redisson common holders queue beside acquire_short release_short acquire release renew reclaim raise check
+foreach(part rights plain redisson common holders queue beside acquire_short release_short acquire release renew reclaim raise check
         inspect)
   file(READ ${DIRECTORY}/${part}.lua text)
   string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${text}")
@@ -20,9 +20,9 @@ foreach(form plain redisson)
   endif()
   string(APPEND scripts "\nconst Scripts ${form}_scripts{\n")
   foreach(name acquire release renew reclaim raise check inspect)
-    set(parts ${form} common holders queue ${name})
+    set(parts rights ${form} common holders queue ${name})
     if(name MATCHES "^(acquire|release)$")
-      set(parts ${form} common ${name}_short holders queue beside ${name})
+      set(parts rights ${form} common ${name}_short holders queue beside ${name})
     endif()
     set(text "")
     foreach(part ${parts})

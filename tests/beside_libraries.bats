@@ -1,4 +1,4 @@
-# rlocks and libraries that ask for one key again and again, with nothing between two turns (--prefix ''): neither keeps the
+# rlocks and libraries that ask for one key again and again, with nothing between two turns (--prefix '', or the default): neither keeps the
 # other out. What decides is in scripts.bats; faults/beside.py at length is in soak.sh.
 load helper
 
@@ -16,26 +16,30 @@ library() {
   done
   exec "$python" "$BATS_TEST_DIRNAME/faults/beside_redis_py.py" "$sock" "$key" log "$1" "$2" "${3:-0}"
 }
-# rlocks FILE: again and again, until there is that file. Each turn is a line in the file ours.
+# rlocks FILE: again and again, until there is that file. Each turn is a line in the file ours. It is long enough for the others
+# to come back to the queue, which is never empty.
 rlocks() {
-  until [ -e "$1" ]; do rlock run "$key" -- sh -c 'echo turn >>ours'; done
+  until [ -e "$1" ]; do rlock run "$key" -- sh -c 'echo turn >>ours; sleep 0.1'; done
 }
 turns() { [ "$(grep -c . "$1")" -ge "$2" ]; }
 
-@test "a library has its turns beside six rlocks that hand the lock over among themselves, though none has met it" {
+# library_has_turns: beside six rlocks that hand the lock over among themselves, though none has met it.
+library_has_turns() {
   for _ in 1 2 3 4 5 6; do background rlocks stop; done
-  until_true 10 turns ours 100
-  background library redis-py 600
+  until_true 20 turns ours 20
+  key=$RLOCK_PREFIX$key background library redis-py 600
   until_true 30 turns log 1
   # Again and again: each time after rlocks have had theirs.
   local ours
   for _ in 1 2; do
     ours=$(grep -c . ours)
-    until_true 30 turns ours $((ours + 100))
+    until_true 30 turns ours $((ours + 20))
     until_true 30 turns log $(($(grep -c . log) + 1))
   done
   touch stop
 }
+@test "a library that no rlock has met has its turns beside six rlocks that hand the lock over among themselves" { library_has_turns; }
+@test "so it has where the lock has rlock's own prefix" { RLOCK_PREFIX=rlock: library_has_turns; }
 
 @test "an rlock has its turn beside three libraries" {
   for i in 1 2 3; do background library "$i" 600; done

@@ -99,6 +99,19 @@ waits_until_deleted() {
   done
 }
 
+@test "a string that is too long for the token of any library is other data: release --force leaves it alone" {
+  local length
+  for length in 513 3000000; do
+    head -c "$length" /dev/zero | tr '\0' d | redis -x set "$key"
+    expect_error 75 "busy: $key on the server is other data, not a lock" rlock run -n "$key" -- true
+    expect_error 79 "not released: $key on the server is other data, not a lock; is --prefix '' right?" rlock release --force "$key"
+    [ "$(redis strlen "$key")" = "$length" ]
+  done
+  head -c 512 /dev/zero | tr '\0' d | redis -x set "$key"
+  expect 0 rlock release --force "$key"
+  [ "$(redis exists "$key")" = 0 ]
+}
+
 @test "a key of another type makes way by being deleted" {
   redis hset "$key" field value
   waits_until_deleted
@@ -189,6 +202,14 @@ leaves_a_signal() {
   until_true 10 grep -q subscribe heard
   rlock run "my:registry:$key" -- true
   until_true 5 heard "my:registry:$key"
+}
+
+@test "so it is on the channel that each lock of Spring Integration 7 has of its own" {
+  redis-cli -s "$sock" psubscribe 'my:registry-channel:*' >heard 3>&- &
+  until_true 10 grep -q psubscribe heard
+  rlock run "my:registry:$key" -- true
+  until_true 5 heard "my:registry:$key"
+  grep -qx "my:registry-channel:my:registry:$key" heard
 }
 
 @test "with the prefix of rlock's own nobody is told anything, and it costs nothing" {

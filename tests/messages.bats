@@ -158,7 +158,7 @@ pasted() { "$1" -c "$suggested"; }
 
 @test "a string is no lock of Redisson: release --force says that --compat redisson is in the way" {
   redis set "rlock:$key" theirs
-  expect_error 79 'is other data, not a lock of Redisson; leave out --compat redisson, or' \
+  expect_error 79 "not released: $key is held; it is not a lock of Redisson: leave out --compat redisson" \
     rlock release --force --compat redisson "$key"
   expect 0 rlock release --force "$key"
   is_free

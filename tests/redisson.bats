@@ -4,7 +4,7 @@ load helper
 load topologies
 
 # What docs/servers.md adds to acl.conf; the names of the locks are bare here.
-acl_more='~* &redisson_lock__channel:* +spublish +pubsub|shardnumsub'
+acl_more='~* &redisson_lock__channel:* &redisson_rwlock:* +lrange +spublish +pubsub|shardnumsub'
 export RLOCK_PREFIX='' RLOCK_COMPAT=redisson
 
 setup_file() {
@@ -57,10 +57,10 @@ told() { [ "$(messages)" = "$1" ]; }
 @test "the lock is Redisson's hash, under the token as a UUID, and counts 1 however often it is renewed" {
   local token
   token=$(rlock acquire -t 20s "$key")
-  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1" ]
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1 mode rlock" ]
   [ "$(redis pttl "$key")" -le 20000 ]
   rlock renew -t 10m "$key" "$token"
-  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1" ]
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$token") 1 mode rlock" ]
   [ "$(redis pttl "$key")" -gt 300000 ]
   [ "$(their_lock)" -gt 300000 ]
   rlock release "$key" "$token"
@@ -90,7 +90,7 @@ told() { [ "$(messages)" = "$1" ]; }
   listener
   rlock run -t 60s --hold 15s "$key" -- true
   until_true 10 told 1
-  [[ $(redis hgetall "$key" | paste -sd ' ') == *':0 1' ]]
+  [[ $(redis hgetall "$key" | paste -sd ' ') == *':0 1'* ]]
   [ "$(their_lock)" -le 15000 ]
   expect_error 75 "busy: $key is held" rlock run -n "$key" -- true
   until_true 10 is_free
@@ -253,7 +253,9 @@ leaves_it_free() {
     expect_error 75 "busy: $name $why" rlock run -n $name -- true
     expect_error 79 "$name is held by somebody else" rlock release $name 0123456789abcdef0123456789abcdef
     expect 0 rlock status --exit-code $name
-    [ $name = readers ] || expect_error 79 "$name on the server is other data" rlock release --force $name
+    why="not released: $name on the server is other data"
+    [ $name != plain ] || why="not released: $name is held; it is not a lock of Redisson: leave out --compat redisson"
+    [ $name = readers ] || expect_error 79 "$why" rlock release --force $name
     redis dump $name >after
     cmp before after
   done
@@ -273,10 +275,85 @@ leaves_it_free() {
   rlock run --compat none "$key" -- true 2>said 3>&- &
   until_true 5 grep -q "waiting for $key, .* give --compat redisson to all of its users, or to none" said
   kill "$!"
-  # One for readers and writers is neither.
+  # One for readers and writers is Redisson's too.
   redis hset readers mode read "$theirs" 1
-  expect_error 75 'than rlock' rlock run -n --compat none readers -- true
-  [[ $stderr == *"; it never expires: "*" --force --prefix '' --compat none readers" ]]
+  expect_error 75 'use --compat redisson' rlock run -n --compat none readers -- true
+}
+
+@test "release --force without --compat redisson leaves a lock of Redisson alone, whose waiters it would not wake" {
+  local name
+  their_lock
+  redis hset readers mode read "$theirs" 1 "$theirs:x" 1
+  for name in "$key" readers; do
+    redis dump "$name" >before
+    expect_error 79 "not released: $name is held; it is a lock of Redisson: use --compat redisson" \
+      rlock release --force --compat none "$name"
+    redis dump "$name" >after
+    cmp before after
+    expect 0 rlock release --force "$name"
+  done
+}
+
+# What Redisson sends to acquire a lock for readers and writers: "" when it has it.
+their_read_lock() {
+  redis eval 'local mode = redis.call("hget", KEYS[1], "mode")
+              if mode == false then
+                redis.call("hset", KEYS[1], "mode", "read")
+                redis.call("hset", KEYS[1], ARGV[2], 1)
+                redis.call("pexpire", KEYS[1], ARGV[1])
+                return nil
+              end
+              return redis.call("pttl", KEYS[1])' 1 "$key" 30000 "$theirs"
+}
+their_write_lock() {
+  redis eval 'local mode = redis.call("hget", KEYS[1], "mode")
+              if mode == false then
+                redis.call("hset", KEYS[1], "mode", "write")
+                redis.call("hset", KEYS[1], ARGV[2], 1)
+                redis.call("pexpire", KEYS[1], ARGV[1])
+                return nil
+              end
+              return redis.call("pttl", KEYS[1])' 1 "$key" 30000 "$theirs:write"
+}
+
+@test "readers and writers of Redisson wait for the lock, however it was acquired, and are told when it is free" {
+  local token
+  token=$(rlock acquire -t 60s "$key")
+  [ "$(their_read_lock)" -gt 0 ]
+  [ "$(their_write_lock)" -gt 0 ]
+  background rlock run -t 60s "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 waiting 1
+  rlock release "$key" "$token"
+  until_true 10 test -e up
+  # It was handed over, and confirmed.
+  [ "$(their_read_lock)" -gt 0 ]
+  [ "$(their_write_lock)" -gt 0 ]
+  redis-cli -s "$sock" subscribe "redisson_rwlock:{$key}" >heard 3>&- &
+  until_true 10 listens "redisson_rwlock:{$key}"
+  touch go
+  until_true 10 told 1
+  finish
+  [ -z "$(their_write_lock)" ]
+  expect 75 rlock run -n "$key" -- true
+}
+
+@test "who waits in the queue of a fair lock is told, also when the first of that queue is dead" {
+  redis rpush "redisson_lock_queue:{$key}" dead:1 "$theirs"
+  listener "$(channel):$theirs"
+  rlock run "$key" -- true
+  until_true 10 told 1
+}
+
+@test "a claim is written as earlier releases read it, who cannot confirm another" {
+  redis-cli -s "$sock" subscribe "rlock:w:{$key}:0f5d8a527a344c0c9d7a3a0b8f5a1c11" >/dev/null 3>&- &
+  until_true 10 listens "rlock:w:{$key}:0f5d8a527a344c0c9d7a3a0b8f5a1c11"
+  local token time
+  token=$(rlock acquire -t 60s "$key")
+  time=$(redis time | paste -sd ' ' | awk '{printf "%d%06d", $1, $2}')
+  redis zadd "rlock:q:{$key}" "$time" 0f5d8a527a344c0c9d7a3a0b8f5a1c11
+  redis hset "rlock:i:{$key}" 0f5d8a527a344c0c9d7a3a0b8f5a1c11 "1 s $time $time 0 7 host ann "
+  rlock release "$key" "$token"
+  [ "$(redis hkeys "$key")" = 0f5d8a52-7a34-4c0c-9d7a-3a0b8f5a1c11:1 ]
 }
 
 @test "a full server grants no lock, and releases one" {
@@ -299,7 +376,7 @@ leaves_it_free() {
   kill_own_server
   own_server
   until_true 10 is_held
-  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$(cat token)") 1" ]
+  [ "$(redis hgetall "$key" | paste -sd ' ')" = "$(field "$(cat token)") 1 mode rlock" ]
   touch go
   finish
   is_free
@@ -336,7 +413,7 @@ leaves_it_free() {
   listener
   unset RLOCK_COMPAT RLOCK_PREFIX
   bash -c "$example"
-  [ "$(cat fields)" = 1 ]
+  [ "$(cat fields)" = 2 ]
   until_true 10 told 1
   end_jobs
   background_pids=()
@@ -409,6 +486,41 @@ says() { [[ $(sed -n "$2p" said) == $1 ]]; }
   until_true 10 test -e after
   finish
   exec 4>&-
+}
+
+@test "Redisson itself: a fair lock, and one for readers and writers: each excludes the other, and is woken" {
+  needs_redisson
+  local token kind answers=1
+  service
+  for kind in fair read write; do
+    order "kind $kind"
+    until_true 10 says kind $((++answers))
+    token=$(rlock acquire -t 60s "$key")
+    order 'try 100'
+    until_true 10 says busy $((++answers))
+    order lock
+    case $kind in
+      fair) until_true 10 waits_in_turn ;;
+      *) until_true 10 listens "redisson_rwlock:{$key}" ;;
+    esac
+    rlock release "$key" "$token"
+    # Without a message it would look when the ttl that it has seen is over.
+    until_true 10 says 'locked *' $((++answers))
+    expect_error 75 "busy: $key" rlock run -n "$key" -- true
+    background rlock run "$key" -- touch "ran-$kind"
+    until_true 10 waiting 1
+    order unlock
+    until_true 10 says unlocked $((++answers))
+    until_true 3 test -e "ran-$kind"
+    finish
+  done
+  exec 4>&-
+}
+# A fair waiter stands in the queue, and is subscribed to a channel of its own.
+waits_in_turn() {
+  local first
+  first=$(redis lindex "redisson_lock_queue:{$key}" 0)
+  [ -n "$first" ] && listens "$(channel):$first"
 }
 
 @test "Redisson itself, in a Cluster: each excludes the other, and wakes it" {

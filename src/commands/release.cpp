@@ -62,6 +62,8 @@ int release(const Options& options) {
       return report_not_held(options, *backend, place->names, lock::Standing::Holder::nobody);
     case lock::ReleaseOutcome::not_owner:
       return report_not_held(options, *backend, place->names, lock::Standing::Holder::other);
+    case lock::ReleaseOutcome::other_form:
+      return report_end(base::exit_lost, "not released: " + options.key + " is held; " + other_form(options), options);
     case lock::ReleaseOutcome::not_a_lock:
       break;
   }

@@ -20,6 +20,7 @@ namespace {
 
 std::string busy_text(const Options& options, const std::string& key, const std::optional<lock::Busy>& met) {
   if (met && met->is_other_data) return "busy: " + not_a_lock(key, options);
+  if (met && met->is_for_libraries) return "busy: others wait for " + key + ", and one of them is about to have it";
   std::string message = "busy: " + key + " is held";
   if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
     const auto slots = met->holder->mode.slots;
@@ -32,8 +33,7 @@ std::string busy_text(const Options& options, const std::string& key, const std:
   if (met && met->holder_is_foreign) message += " by a program other than rlock";
   if (met && met->is_of_other_form) {
     if (!met->holder_ttl) message += "; it never expires";
-    message += options.compat == Compat::redisson ? "; it is not a lock of Redisson: leave out --compat redisson"
-                                                  : "; it is a lock of Redisson: use --compat redisson";
+    message += "; " + other_form(options);
   } else if (met && !met->holder_ttl) {
     message += "; it never expires: " + how_to_end(key, options);
   } else if (const auto waited = wait_of(options); waited && *waited > 0s) {
@@ -152,6 +152,11 @@ std::string not_a_lock(const std::string& key, const Options& options) {
          (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
                                              : "; is --prefix ") +
          base::shell_quoted(options.prefix) + " right?";
+}
+
+std::string other_form(const Options& options) {
+  return options.compat == Compat::redisson ? "it is not a lock of Redisson: leave out --compat redisson"
+                                            : "it is a lock of Redisson: use --compat redisson";
 }
 
 std::string how_to_end(const std::string& key, const Options& options) {

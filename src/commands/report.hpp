@@ -33,6 +33,9 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
 /// Says that other data stands where the lock of this key would, and what may mend it.
 std::string not_a_lock(const std::string& key, const Options& options);
 
+/// Says that the lock is of the other kind (--compat), and what to do.
+std::string other_form(const Options& options);
+
 /// How to release a lock whose lease has no end.
 std::string how_to_end(const std::string& key, const Options& options);
 

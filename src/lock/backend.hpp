@@ -51,6 +51,7 @@ struct Busy {
   bool holder_is_foreign = false;                 ///< not an rlock: it tells nobody when it releases
   bool is_of_other_form = false;                  ///< ... and its key is as our other scripts have it (Scripts)
   bool is_other_data = false;                     ///< ... and its key holds other data, not a lock
+  bool is_for_libraries = false;                  ///< ... nobody has it: for a moment it is left to other programs
   std::optional<Record> holder = {};              ///< where several hold, the one whose end is waited for
   /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};
@@ -78,7 +79,8 @@ enum class ReleaseOutcome {
   not_owner,  ///< somebody else holds it
   absent,     ///< nobody holds it
   unknown,    ///< not_owner or absent, but an earlier try that was not answered may have released
-  not_a_lock  ///< other data stands under that name; nothing was touched
+  not_a_lock,  ///< other data stands under that name; nothing was touched
+  other_form   ///< forced: the lock is as our other scripts have it (Scripts); nothing was touched
 };
 
 struct Released {

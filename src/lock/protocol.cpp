@@ -81,6 +81,7 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
               .holder_is_foreign = known <= 0,
               .is_of_other_form = known == -1,
               .is_other_data = known == -2,
+              .is_for_libraries = known == -3,
               .holder = Record::decode(items[5].text)};
     if (items[6].integer > 0) busy.kept_for = span_of(items[6].integer);
     return NotHeld{time_us_of(items[1].integer), std::move(busy)};
@@ -270,6 +271,7 @@ Result<Released> Protocol::read_released(const Reply& reply) const {
   if (outcome == 0) return Released{ReleaseOutcome::not_owner};
   if (outcome == -1) return Released{ReleaseOutcome::absent};
   if (outcome == -2) return Released{ReleaseOutcome::not_a_lock};
+  if (outcome == -3) return Released{ReleaseOutcome::other_form};
   return redis::not_understood(session().name());
 }
 

@@ -148,7 +148,8 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
     if (member->released && result.holders.empty()) result.holders = member->released->holders;
   }
   const auto unheard = members_.size() - answered;
-  const bool has_others = outcomes(ReleaseOutcome::not_a_lock) > 0;
+  const bool is_of_other_form = outcomes(ReleaseOutcome::other_form) > 0;
+  const bool has_others = is_of_other_form || outcomes(ReleaseOutcome::not_a_lock) > 0;
   const bool is_any_enough = force == Force::yes || (was_holding && !has_others);
   const auto others = outcomes(ReleaseOutcome::not_owner);
   // Whoever has the votes of a majority may have begun before we ended.
@@ -156,7 +157,7 @@ Result<Released> Quorum::release(const Request& request, Force force, Wait wait)
   if (!is_lost && (released >= quorum_ || (is_any_enough && released > 0))) {
     result.outcome = ReleaseOutcome::released;
   } else if (!is_lost && has_others) {
-    result.outcome = ReleaseOutcome::not_a_lock;
+    result.outcome = is_of_other_form ? ReleaseOutcome::other_form : ReleaseOutcome::not_a_lock;
   } else if (!is_lost && released + unheard + outcomes(ReleaseOutcome::unknown) >= quorum_) {
     result.outcome = ReleaseOutcome::unknown;
   } else if (others > 0) {

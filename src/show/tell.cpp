@@ -39,6 +39,7 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
            " restarted a moment ago";
   }
   if (busy.is_other_data) return "whose key on the server is other data, not a lock";
+  if (busy.is_for_libraries) return "which nobody has at this moment: other programs may take it first";
   if (!busy.holder) return "held by a program other than rlock";
   const bool is_for_several = busy.holder->mode.is_for_several();
   return std::string("held by ") + (is_for_several ? "several, one of them " : "") + holder_text(*busy.holder) +

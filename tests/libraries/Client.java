@@ -7,7 +7,7 @@ import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 
-/** Client shedlock|spring|spring-spin try|hold NAME: see client.py. TCP, at the port in $port. */
+/** Client shedlock|spring|spring-7|spring-spin try|hold NAME: see client.py. TCP, at the port in $port. */
 class Client {
   public static void main(String[] words) throws Exception {
     var factory = new LettuceConnectionFactory("127.0.0.1", Integer.parseInt(System.getenv("port")));
@@ -23,7 +23,7 @@ class Client {
 
   static Runnable spring(LettuceConnectionFactory factory, String[] words) throws Exception {
     var registry = new RedisLockRegistry(factory, "registry");
-    if (words[0].equals("spring")) registry.setRedisLockType(RedisLockRegistry.RedisLockType.PUB_SUB_LOCK);
+    if (!words[0].equals("spring-spin")) registry.setRedisLockType(RedisLockRegistry.RedisLockType.PUB_SUB_LOCK);
     var lock = registry.obtain(words[2]);
     if (words[1].equals("hold")) lock.lock();
     else if (!lock.tryLock(0, TimeUnit.MILLISECONDS)) return null;

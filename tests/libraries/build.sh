@@ -79,17 +79,25 @@ rust() {
 }
 
 java() {
-  local all=(shedlock spring spring-spin) library
-  { command -v javac && command -v mvn; } >/dev/null || { missing 'there is no JDK, or no Maven' "${all[@]}"; return; }
+  { command -v javac && command -v mvn; } >/dev/null || { missing 'there is no JDK, or no Maven' shedlock spring spring-spin spring-7; return; }
+  java_clients java '' shedlock spring spring-spin
+  java_clients java7 -Dspring.integration=7.0.0,-Dlettuce=6.8.1.RELEASE spring-7
+}
+# java_clients DIR PROPERTIES LIBRARY...: against the versions of the pom, or those that are named.
+java_clients() {
+  local dir=$1 properties library
+  IFS=, read -ra properties <<<"$2"
+  shift 2
   classpath() {
-    limited mvn -B -q "$@" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$PWD/classpath"
+    limited mvn -B -q "$@" "${properties[@]}" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$PWD/$dir.classpath"
   }
-  mkdir -p java
-  { classpath -o || classpath; } >mvn.log 2>&1 || { missing 'Maven does not get it' "${all[@]}"; return; }
-  javac -cp "$(cat classpath)" -d java "$here/Client.java" >javac.log 2>&1 || { missing "$(head -n 1 javac.log)" "${all[@]}"; return; }
+  mkdir -p "$dir"
+  { classpath -o || classpath; } >"$dir.mvn.log" 2>&1 || { missing 'Maven does not get it' "$@"; return; }
+  javac -cp "$(cat "$dir.classpath")" -d "$dir" "$here/Client.java" >"$dir.javac.log" 2>&1 ||
+    { missing "$(head -n 1 "$dir.javac.log")" "$@"; return; }
   # Spring warns of every version that is not its own.
-  for library in "${all[@]}"; do
-    made "$library" sh -c "'exec \"\$@\" 2>>$PWD/java.log'" sh java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$PWD/java:$(cat classpath)" Client "$library"
+  for library; do
+    made "$library" sh -c "'exec \"\$@\" 2>>$PWD/$dir.log'" sh java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$PWD/$dir:$(cat "$dir.classpath")" Client "$library"
   done
 }
 

@@ -20,6 +20,7 @@ import org.redisson.config.Config;
  * standard input, one a line, and answers each with one line:
  *
  * <pre>
+ * kind NAME         "kind": from here on the lock of getLock, getFairLock, or getReadWriteLock: plain, fair, read, write
  * lock              "locked MS": so long it waited
  * try [MS]          "locked" or "busy"; waits so long, 0 without MS
  * unlock            "unlocked"
@@ -32,11 +33,28 @@ import org.redisson.config.Config;
  * An exception is answered with "exception" and what it says. Ends with its input.
  */
 final class Client {
-  private final RLock lock;
+  private final RedissonClient redisson;
+  private final String name;
+  private RLock lock;
   private final BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
 
-  private Client(RLock lock) {
-    this.lock = lock;
+  private Client(RedissonClient redisson, String name) {
+    this.redisson = redisson;
+    this.name = name;
+    this.lock = lockOf("plain");
+  }
+
+  private RLock lockOf(String kind) {
+    switch (kind) {
+      case "fair":
+        return redisson.getFairLock(name);
+      case "read":
+        return redisson.getReadWriteLock(name).readLock();
+      case "write":
+        return redisson.getReadWriteLock(name).writeLock();
+      default:
+        return redisson.getLock(name);
+    }
   }
 
   public static void main(String[] args) throws Exception {
@@ -49,7 +67,7 @@ final class Client {
     }
     RedissonClient redisson = Redisson.create(config);
     System.out.println("ready");
-    new Client(redisson.getLock(args[1])).serve();
+    new Client(redisson, args[1]).serve();
     redisson.shutdown();
   }
 
@@ -67,6 +85,9 @@ final class Client {
 
   private String answer(String[] words) throws Exception {
     switch (words[0]) {
+      case "kind":
+        lock = lockOf(words[1]);
+        return "kind";
       case "lock":
         long asked = System.nanoTime();
         lock.lock();

@@ -17,7 +17,8 @@
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end; or for how long the lock is left to
 --                   libraries
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody; -1 the same, and a lock as
---                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock
+--                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock;
+--                   -3 nobody holds: it is left to libraries, see beside.lua
 --           record  of the holder, '' when it is not known
 --           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
@@ -64,6 +65,7 @@ if is_holder(token, holder, several) then
   end
   local _, _, _, fence, _, known_mode = record_of(token)
   extend(ttl)
+  if not several then confirm_lock() end
   if not is_lost(queue) then redis.call('ZREM', queue, token) end
   if not fence or fence == 0 or known_mode ~= (several or 'x') then
     fence = (fence or 0) > 0 and fence or next_fence()
@@ -147,7 +149,7 @@ else
   end
 end
 
-if left > 0 then return {0, ticket, rank, left, 0, '', 0} end
+if left > 0 then return {0, ticket, rank, left, -3, '', 0} end
 if kept > 0 and (not several or may_enter(mode, several, count)) then return {0, ticket, rank, kept, 1, '', kept} end
 if not record and not several and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.

@@ -17,6 +17,7 @@ if not moving and ARGV[6] == '' and ARGV[7] == 'x' and (ARGV[8] or '') == '' the
     local fence = type(record) == 'string' and tonumber(string.match(record, '^' .. VERSION .. ' %a %d+ %d+ (%d+) '))
     if fence and fence > 0 then
       extend(ttl)
+      confirm_lock()
       redis.call('ZREM', queue, token)
       keep(info, ttl + QUEUE_MS)
       return {1, fence, ''}

@@ -3,7 +3,10 @@
 -- themselves for a while, a release leaves it free for WINDOW_MS: no rlock takes it, not even the first of the queue. The
 -- build puts this in front of acquire and release.
 --
--- KEYS[7] beside  string "SINCE AFTER", only where libraries are, or may be
+-- The rule is the same for every key, also for those with rlock's own prefix: AFTER is SEEN_MS where a library was met as a
+-- holder within BESIDE_MS, else UNSEEN_MS.
+--
+-- KEYS[7] beside  string "SINCE AFTER", where rlocks have handed the lock to each other, or have met a library
 --                   SINCE  since when rlocks have it for themselves, server milliseconds. Neither an empty queue nor a
 --                          library's turn starts that anew. In the future: the window is open until then
 --                   AFTER  the window opens after so many milliseconds
@@ -16,9 +19,6 @@
 -- Of each form of the lock's key, in its file: WINDOW_MS; SEEN_MS, which is AFTER since a holder was seen that is no rlock;
 -- and where it can be seen whether libraries wait, do_libraries_wait(): while none does there is no window, and while some do
 -- AFTER is SEEN_MS.
-
-local UNSEEN_MS = 60000        -- AFTER, else: a library that waited before any rlock met it has to get a turn some time
-local BESIDE_MS = 3600000      -- for how long a sight is remembered
 
 local GATHER_MS = 100          -- so long a free lock whose queue was lost is left to nobody, for the waiters to come back
                                -- no more than any WINDOW_MS

@@ -72,6 +72,8 @@ local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most n
 local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
 local MAX_LAST = 1023          -- bytes; more of a last run is not read
 local MAX_RECORD = 131072      -- bytes; a longer record is not read: no rlock writes a twentieth of it
+local UNSEEN_MS = 60000        -- see beside.lua: a library that no rlock has met has to get a turn some time
+local BESIDE_MS = 3600000      -- for how long it is remembered
 local HAS_ONCE = 1             -- in place of a waiter's fence
 
 -- Server microseconds, one instant for the whole script; asked for when needed.

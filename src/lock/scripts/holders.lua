@@ -58,8 +58,20 @@ local function is_redisson()
   return true
 end
 
+-- A lock of this or another library: a string that can be a token.
+local function is_string()
+  local value = redis.pcall('GETRANGE', lock, 0, MAX_TOKEN)
+  return type(value) == 'string' and #value <= MAX_TOKEN
+end
+
+-- Whether a FOREIGN holder is a lock as the other set of scripts has it.
+local function is_of_other_form()
+  if IS_REDISSON then return is_string() end
+  return is_redisson()
+end
+
 -- Whether what stands under the name of the lock is other data, and no lock of anybody.
-local function is_other_data(holder) return holder == FOREIGN and not is_of_other_form() and not is_redisson() end
+local function is_other_data(holder) return holder == FOREIGN and not is_string() and not is_redisson() end
 
 -- When the lease of one of several holders ends; false: it does not hold.
 local function end_of(token)

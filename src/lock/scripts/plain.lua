@@ -2,10 +2,12 @@
 -- delete. The build puts this file in front of common.lua; what else touches the key there, its ttl, is the same for a
 -- key of any type.
 --
--- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another
---                type, belongs to a foreign library and is never changed, except by a forced release.
+-- KEYS[1] lock   string: the holder's token, with a PX. Any other value, or a key of another type, belongs to a foreign
+--                library and is never changed, except by a forced release; what is too long for a token is other data, and
+--                stands.
 
 local lock = KEYS[1]
+local IS_REDISSON = false      -- which form this is
 
 local MAX_TOKEN = 512          -- bytes; a longer value is not a token
 local SIGNAL_MS = 1000         -- as python-redis-lock has it
@@ -19,11 +21,15 @@ local function holder_of_lock()
     if string.sub(value.err, 1, 9) == 'WRONGTYPE' then return FOREIGN end
     return redis.call('GETRANGE', lock, 0, MAX_TOKEN)  -- fails again, with the server's own error
   end
+  if #value > MAX_TOKEN then return FOREIGN end
   return (value ~= '' or redis.call('EXISTS', lock) == 1) and value
 end
 
 -- Makes token the holder of a free lock for ms. A server out of memory refuses it.
 local function write_lock(token, ms) redis.call('SET', lock, token, 'PX', ms) end
+
+-- See redisson.lua.
+local function confirm_lock() end
 
 local function delete_lock() redis.call('DEL', lock) end
 
@@ -36,34 +42,26 @@ local function hold_lock(token, ms)
 end
 
 -- The lock is free, and no rlock was given it: tells those who wait for it with a library that sleeps until it is told.
--- Nothing that is denied here may stop the release.
 local function tell_libraries()
   if string.sub(lock, 1, 6) == 'rlock:' then return end  -- the prefix that rlock has for itself
-  -- What is not allowed is not tried: the server would log it each time. Nor does a Cluster reach the list in another slot.
-  local function try(...)
-    return (not redis.acl_check_cmd or redis.acl_check_cmd(...)) and redis.pcall(...)
-  end
-  -- python-redis-lock: one waiter sleeps, perhaps for ever, until something stands in a list.
+  -- python-redis-lock: one waiter sleeps, perhaps for ever, until something stands in a list. A Cluster does not reach the list
+  -- in another slot.
   if string.sub(lock, 1, 5) == 'lock:' then
     local signal = 'lock-signal:' .. string.sub(lock, 6)
     if try('LLEN', signal) == 0 and try('LPUSH', signal, 1) == 1 then try('PEXPIRE', signal, SIGNAL_MS) end
   end
   -- Spring's RedisLockRegistry: all waiters of a registry sleep until the name of the lock comes, or a minute. The name is
-  -- REGISTRY:KEY, and either may have a colon in it.
+  -- REGISTRY:KEY, and either may have a colon in it. Since Spring Integration 7 each name has a channel of its own.
   local colon
   for _ = 1, MAX_COLONS do
     colon = string.find(lock, ':', (colon or 0) + 1, true)
     if not colon then return end
-    try('PUBLISH', string.sub(lock, 1, colon - 1) .. '-channel', lock)
+    local channel = string.sub(lock, 1, colon - 1) .. '-channel'
+    try('PUBLISH', channel, lock)
+    try('PUBLISH', channel .. ':' .. lock, lock)
   end
 end
 
 -- See beside.lua. Libraries that wait cannot be seen, and ask every 50 to 200 ms.
 local SEEN_MS, WINDOW_MS = 2000, 300
 local function do_libraries_wait() end
-
--- Whether a FOREIGN holder is Redisson's RLock.
-local function is_of_other_form()
-  if redis.pcall('HLEN', lock) ~= 1 then return false end
-  return string.match(redis.call('HKEYS', lock)[1], '^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') and true
-end

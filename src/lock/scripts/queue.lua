@@ -100,11 +100,12 @@ end
 local function drop_records() drop(info, redis.call('HLEN', info)) end
 
 -- Makes token a holder for ms, beside `several` or alone (nil), and takes it out of the queue, with the dead that the walk has
--- met before it. Returns its fence. The first write is one that a server out of memory refuses.
-local function grant(token, ms, wake, who, mode, walk, several)
+-- met before it. is_claim: it has yet to confirm that. Returns its fence. The first write is one that a server out of memory
+-- refuses.
+local function grant(token, ms, wake, who, mode, walk, several, is_claim)
   local records = redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   local fence = next_fence()
-  if mode == 'x' then write_lock(token, ms) else add_holder(token, ms, mode, several) end
+  if mode == 'x' then write_lock(token, ms, is_claim) else add_holder(token, ms, mode, several) end
   if not walk.is_alone then
     records = records - #walk.dead
     remove_dead(walk)
@@ -123,7 +124,7 @@ end
 -- poller looks within the claim lease.
 local function hand_off(token, mode, walk, several)
   local wake, _, _, _, who = record_of(token)
-  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', mode, walk, several)
+  grant(token, wake == 'p' and CLAIM_POLL_MS or CLAIM_MS, wake or 's', who or '', mode, walk, several, true)
   local said = publish(channel_of(token), wake, 'g')
   if type(said) ~= 'table' or wake == 'p' then return end
   if mode == 'x' then redis.call('PEXPIRE', lock, UNHEARD_MS) else prolong(token, UNHEARD_MS) end

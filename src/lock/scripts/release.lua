@@ -15,6 +15,7 @@
 --         {0, ''}       somebody else holds it; nothing of theirs was touched
 --         {-1, ''}      nobody holds it
 --         {-2, ''}      with force: what is there cannot be a lock; nothing was touched
+--         {-3, ''}      with force: the lock is as the other set of scripts has it; nothing was touched
 --         {…, record, list, 1}  one of these, and so many stood dead in the queue, or were let in, that another call has
 --                       to look at the rest: to be sent again at once
 --
@@ -25,7 +26,9 @@ local token, tombstone_ms, force = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
-if force and holder == FOREIGN and not is_redisson() then return {-2, ''} end
+if force and is_other_data(holder) then return {-2, ''} end
+-- Its waiters would not be told.
+if force and holder == FOREIGN and is_of_other_form() then return {-3, ''} end
 local mine = holder and (force or is_holder(token, holder, several))
 local owners = force and several and living() or {force and holder or token}
 local records = {}
@@ -107,8 +110,8 @@ if is_to_hand and walk.first and not moving and not several then
   local they_wait = is_ours_to_hand and do_libraries_wait()
   if not is_ours_to_hand then
     is_to_hand = mine or left == 0
-  elseif not since and (they_wait or string.sub(lock, 1, 6) ~= 'rlock:') or since and since > time + WINDOW_MS then
-    -- Not looked at before; or the clock has stepped back. Where all rlocks are by default, nobody else has a key by chance.
+  elseif not since or since > time + WINDOW_MS then
+    -- Not looked at before; or the clock has stepped back.
     after = after or they_wait and SEEN_MS or UNSEEN_MS
     redis.call('SET', beside, integer(time + SEEN_MS - after) .. ' ' .. after, 'PX', BESIDE_MS)
   elseif since and they_wait ~= false and time >= since + (they_wait and SEEN_MS or after) then

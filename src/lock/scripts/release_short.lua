@@ -24,6 +24,16 @@ end
 
 local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
 
+-- Whether the lock is surely not to be left free for libraries now (beside.lua).
+local function is_due_to_none()
+  local they_wait = do_libraries_wait()
+  if they_wait ~= nil then return not they_wait end
+  local value = redis.pcall('GETRANGE', beside, 0, 32)
+  local since, after = string.match(type(value) == 'string' and value or '', '^(%d+) (%d+)$')
+  local elapsed = since and now() / 1000 - since
+  return elapsed and elapsed >= 0 and elapsed < tonumber(after)
+end
+
 local MAX_LEFT = 100           -- records that are deleted with the lock; of more the long way knows how long they take
 
 if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() == ARGV[1] then
@@ -35,8 +45,7 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
     string.match(type(record) == 'string' and #record <= MAX_RECORD and record or '', '^' .. VERSION .. ' ([cs]) (%d+) %d+ (%d+) (.*)$')
   -- Nobody else has a say, and nothing that is asked here fails later.
   local hands_over = wake and ARGV[5] ~= '1' and not (exit == '0' and tonumber(with_once) == HAS_ONCE) and
-                     now() - seen < SILENT_US and string.sub(lock, 1, 6) == 'rlock:' and
-                     redis.pcall('GETRANGE', beside, 0, 0) == '' and not do_libraries_wait() and
+                     now() - seen < SILENT_US and is_due_to_none() and
                      redis.pcall('PUBSUB', wake == 'c' and 'SHARDNUMSUB' or 'NUMSUB', channel_of(first))[2] == 1
 
   if is_last then redis.call('DEL', lock, info) end  -- what is left there belongs to dead clients
@@ -52,7 +61,7 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
       return {1, ''}
     end
     local fence = next_fence()
-    write_lock(first, CLAIM_MS)
+    write_lock(first, CLAIM_MS, true)
     redis.call('ZREM', queue, first)
     redis.call('HSET', info, first, pack(wake, now(), fence, who, 'x'))
     -- The server sends first what was published last, and the next holder is not to wait for it.
