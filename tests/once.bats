@@ -200,7 +200,7 @@ done_with() {
     .last_run.exit_status == 0 and (.last_run | has(\"signal\") | not) and .last_run.took_ms >= 100 and
     .last_run.started >= \"$before\" and .last_run.ended >= .last_run.started" <<<"$output"
   expect 0 rlock status "$key"
-  [[ ${lines[2]} =~ ^last\ run\ +exit\ 0,\ [0-9ms\ ]+\ ago,\ took\ [0-9]+ms,\ ann@$(uname -n)\ pid\ [0-9]+$ ]]
+  [[ ${lines[2]} =~ ^last\ run\ +exit\ 0\ at\ [0-9:]{8}\ \([0-9ms\ ]+\ ago\),\ took\ [0-9]+ms,\ ann@$(uname -n)\ pid\ [0-9]+$ ]]
   expect 143 rlock run "$key" -- sh -c 'kill $$'
   [ "$(last_run '[.signal, .exit_status]')" = '[15,143]' ]
   expect 143 rlock run "$key" -- sh -c 'exit 143'

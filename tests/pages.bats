@@ -1,4 +1,4 @@
-# The lines of shell in docs/containers.md and docs/operations.md, as far as they can be run here.
+# The lines of shell in docs/containers.md, docs/operations.md and docs/using.md, as far as they can be run here.
 
 load helper
 
@@ -91,4 +91,12 @@ END
   # --hold keeps it for the other cluster.
   run -0 "${command[@]:0:${#command[@]}-1}" echo ran
   [ -z "$output" ]
+}
+
+@test "using: names from status are released by xargs, whatever they begin with" {
+  local name
+  for name in --force -n 'test-a b'; do rlock acquire --prefix "$key:" -- "$name" >/dev/null; done
+  release=$(line using.md 'format keys')
+  RLOCK_PREFIX=$key: run -0 sh -c "${release/test-\*/*}"
+  RLOCK_PREFIX=$key: run -1 rlock status --exit-code -q
 }

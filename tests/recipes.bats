@@ -320,6 +320,20 @@ serialises() {
   [ "$(echo page*)" = 'page page.fence' ]
 }
 
+@test "fencing: the file keeps its owner, group and mode, a new one has what the umask says, and a link stays one" {
+  local write=$examples/fenced-file.sh
+  (umask 027 && rlock run "$key" -- sh -c "echo first | $write page")
+  [ "$(stat -c %a page)" = 640 ]
+  chmod 4751 page
+  [ "$EUID" != 0 ] || chown 65534:65533 page
+  stat -c '%u %g %a' page >before
+  ln -s page link
+  rlock run "$key" -- sh -c "echo second | $write link"
+  stat -c '%u %g %a' page | diff before -
+  [ -L link ]
+  [ "$(cat page)" = second ]
+}
+
 @test "fencing: PostgreSQL refuses a transaction of an older holder" {
   local bin
   bin=$(pg_config --bindir 2>/dev/null || printf '%s\n' /usr/lib/postgresql/*/bin | tail -n 1)

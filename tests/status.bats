@@ -116,7 +116,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
 
 @test "a free key is told to be free" {
   run -0 rlock status "$key"
-  [ "$output" = $'key    '"$key"$'\nstate  free' ]
+  [ "$output" = $'key    '"$key"$'\nstate  free (nothing is known of it: never used, or long ago)' ]
   run -0 rlock status --json "$key"
   [ "$output" = "{\"version\":1,\"key\":\"$key\",\"held\":false,\"holders\":[],\"waiting\":0,\"waiters\":[],\"last_run\":null}" ]
 }

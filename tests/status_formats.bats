@@ -219,7 +219,7 @@ one_of_every_kind() {
   run -1 rlock run "$key" -- false
   run -1 rlock run "$key" -- false
   rlock status --json "$key" | jq -e '.last_run | .exit_status == 1 and .succeeded != null and .succeeded <= .ended'
-  [[ $(rlock status "$key") =~ 'last success  '[0-9]+s\ ago ]]
+  [[ $(rlock status "$key") =~ 'last success  '[0-9:]{8}\ \([0-9]+s\ ago\) ]]
   rlock status --format prometheus "$key" | grep -q '^rlock_last_success_timestamp_seconds{key="'"$key"'"} 1[0-9]*\.[0-9][0-9][0-9]$'
 }
 

@@ -86,9 +86,9 @@ cell() {
   [ "${lines[1]}" = 'state     held' ]
   [ "${lines[2]}" = 'mode      exclusive' ]
   [ "${lines[3]}" = 'waiting   3' ]
-  [[ ${lines[4]} =~ ^last\ run\ \ exit\ 0,\ [0-9]+s\ ago,\ took\ [0-9ms]+,\ .*@$(uname -n)\ pid\ [0-9]+$ ]]
+  [[ ${lines[4]} =~ ^last\ run\ \ exit\ 0\ at\ [0-9:]{8}\ \([0-9]+s\ ago\),\ took\ [0-9ms]+,\ .*@$(uname -n)\ pid\ [0-9]+$ ]]
   [ "${lines[5]}" = '          before' ]
-  local time='20[0-9-]+T[0-9:]+Z'
+  local time='[0-9:]{8}'
   [[ ${lines[6]} =~ ^HOLDER\ +HELD\ +SINCE\ +LEASE\ +FENCE\ +LABEL$ ]]
   [[ ${lines[7]} =~ ^ann@$(uname -n)\ pid\ [0-9]+\ +[0-9]+s\ +$time\ +(10m|9m\ [0-9]+s)\ +[0-9]+\ +build\ 7$ ]]
   [[ ${lines[8]} =~ ^\#\ +WAITER\ +WAITING\ +SINCE\ +MODE\ +LABEL$ ]]
@@ -97,6 +97,23 @@ cell() {
   done
   rlock release "$key" "$token"
   finish
+}
+
+@test "times are those of the clock here, as in messages, with the date where it is not today; JSON has UTC" {
+  local token since
+  export TZ=Asia/Tokyo
+  rlock acquire "$key" >/dev/null
+  since=$(rlock status --json "$key" | jq -r '.holders[0].since')
+  [[ $since == *Z ]]
+  rlock status "$key" | grep -q " $(date -d "$since" +%T) "
+  run --separate-stderr -75 rlock run -n "$key" -- true
+  [[ $stderr == *" since $(date -d "$since" +%T);"* ]]
+  token=$(redis get "rlock:$key")
+  since=$(($(date +%s) - 9 * 86400))
+  redis hset "rlock:i:{rlock:$key}" "$token" "1 s ${since}000000 ${since}000000 7 7 host ann "
+  rlock status "$key" | grep -q " $(date -d "@$since" '+%b %e %H:%M') "
+  run --separate-stderr -75 rlock run -n "$key" -- true
+  [[ $stderr == *" since $(date -d "@$since" '+%b %e %H:%M');"* ]]
 }
 
 @test "on a terminal it is as wide as that, wide characters counted, and elsewhere it is not cut" {

@@ -190,6 +190,12 @@ verbs=(run acquire renew release status)
   done
 }
 
+@test "run has no PID, and its help has none" {
+  rlock run --help >help
+  grep -q -- '--signal SIG' help
+  run -1 grep -w PID help
+}
+
 @test "what stops the process of --while-pid does nothing without it" {
   wrong '--signal does nothing without --while-pid; give both, or leave it out' acquire --signal INT "$key"
   wrong '--kill-after does nothing without --while-pid' acquire "$key" -k 3s

@@ -7,11 +7,19 @@
 # somebody else's. The fence can: it grows with each acquire, and what is written to refuses one that is older than it has
 # seen. To run on the machine that has FILE: flock holds for one machine only.
 set -eu
-file=$1
+# A link stays one: what it leads to is replaced.
+file=$(readlink -f -- "$1")
 # Whatever takes time comes before the look at the fence.
 new=$(mktemp "$file.XXXXXX")
 trap 'rm -f "$new"' EXIT
 cat >"$new"
+# The file keeps its owner, group and mode, a new one has what the umask says. Only root can keep the owner of somebody else's.
+if [ -e "$file" ]; then
+    chown --reference="$file" "$new" 2>/dev/null || chgrp --reference="$file" "$new"
+    chmod --reference="$file" "$new"
+else
+    chmod "$(printf '%o' $((0666 & ~0$(umask))))" "$new"
+fi
 
 exec 9>>"$file.fence"
 flock 9

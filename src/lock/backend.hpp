@@ -76,9 +76,9 @@ enum class Watch { no, yes };
 enum class Force { no, yes };
 enum class ReleaseOutcome {
   released,
-  not_owner,  ///< somebody else holds it
-  absent,     ///< nobody holds it
-  unknown,    ///< not_owner or absent, but an earlier try that was not answered may have released
+  not_owner,   ///< somebody else holds it
+  absent,      ///< nobody holds it
+  unknown,     ///< not_owner or absent, but an earlier try that was not answered may have released
   not_a_lock,  ///< other data stands under that name; nothing was touched
   other_form   ///< forced: the lock is as our other scripts have it (Scripts); nothing was touched
 };

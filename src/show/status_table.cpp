@@ -102,7 +102,12 @@ std::string mode_text(const lock::Mode& mode) {
   return "exclusive";
 }
 
-std::string since_text(std::int64_t us) { return base::rfc3339(us).value_or(nothing); }
+// As messages have it.
+std::string since_text(std::int64_t us) { return us > 0 ? base::local_time_text(us) : nothing; }
+
+std::string when_text(const Inspection& lock, std::int64_t us) {
+  return base::local_time_text(us) + " (" + age_text(lock.age(us)) + " ago)";
+}
 
 // Of a short run the milliseconds.
 std::string took_text(base::Duration took) {
@@ -169,18 +174,21 @@ std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& lay
   Table head;
   const auto add = [&](const char* name, Cell cell) { head.add({{name, Style::strong}, std::move(cell)}); };
   add("key", {sight.key});
-  add("state", state_cell(lock));
+  const bool is_unknown = lock.state == Inspection::State::free && lock.waiting == 0 && !lock.last_run;
+  auto state = state_cell(lock);
+  if (is_unknown) state.text += " (nothing is known of it: never used, or long ago)";
+  add("state", std::move(state));
   if (lock.state == Inspection::State::held) add("mode", {mode_text(lock.mode)});
   if (lock.servers > 0) add("servers", {count(lock.votes) + " of " + count(lock.servers) + " say so"});
   if (lock.waiting > 0) add("waiting", {std::to_string(lock.waiting), Style::notable});
   if (lock.last_run) {
     const auto& run = *lock.last_run;
-    auto ending = last_run_cell(lock);
-    ending.text += ", took " + took_text(run.took) + ", " + run.who.summary();
-    add("last run", std::move(ending));
+    add("last run", {ending_text(run) + " at " + when_text(lock, run.ended_us) + ", took " + took_text(run.took) +
+                         ", " + run.who.summary(),
+                     has_failed(run) ? Style::bad : Style::plain});
     if (!run.who.label.empty()) add("", {run.who.label});
     if (!run.who.command.empty()) add("", {run.who.command});
-    if (has_failed(run) && run.succeeded_us) add("last success", {age_text(lock.age(*run.succeeded_us)) + " ago"});
+    if (has_failed(run) && run.succeeded_us) add("last success", {when_text(lock, *run.succeeded_us)});
   }
   auto lines = head.lines(layout);
 
