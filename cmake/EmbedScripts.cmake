@@ -4,7 +4,7 @@
 # common.lua. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory
 # of its name. Lines that are comments are left out: they are half of the text, which goes to a server that does not know it.
 # Run with cmake -P.
-set(source "#include \"lock/scripts.hpp\"\n\nnamespace rlock::lock {\n\nnamespace {\n\nusing Parts = std::string_view[];\n\n")
+set(source "#include \"stores/redis/scripts/scripts.hpp\"\n\nnamespace rlock::redis {\n\nnamespace {\n\nusing Parts = std::string_view[];\n\n")
 foreach(part rights plain redisson common holders queue beside acquire_short release_short acquire release renew reclaim raise check
         inspect)
   file(READ ${DIRECTORY}/${part}.lua text)
@@ -36,4 +36,4 @@ foreach(form plain redisson)
   endforeach()
   string(APPEND scripts "};\n")
 endforeach()
-file(WRITE ${OUTPUT} "${source}\n}  // namespace\n${scripts}\n}  // namespace rlock::lock\n")
+file(WRITE ${OUTPUT} "${source}\n}  // namespace\n${scripts}\n}  // namespace rlock::redis\n")

@@ -4,8 +4,10 @@ bats_require_minimum_version 1.5.0
 
 src=$BATS_TEST_DIRNAME/../src
 
-# includes FOLDER: what its files include, by folder of src.
-includes() { grep -rhoE '^#include "[a-z]+/' "$src/$1" | grep -oE '[a-z]+' | grep -v include | sort -u | tr '\n' ' '; }
+# includes FOLDER: the rooms whose headers its files include, itself among them. A store is a room of its own.
+includes() {
+  grep -rhoE '^#include "[a-z_/]+/' "$src/$1" | sed -E 's,^#include ",,; s,^(stores/)?([a-z_]+)/.*,\1\2,' | sort -u
+}
 
 only() {
   local folder=$1 allowed=" $* " found
@@ -19,23 +21,30 @@ only() {
 
 @test "includes run along the arrows of ARCHITECTURE.md only" {
   only base
-  only redis base
+  only net base
+  only lock base
   only process base
-  only local redis base
-  only lock redis base
+  only stores/common lock base
+  only stores/quorum lock base
+  only stores/redis stores/common stores/quorum lock net base
+  only stores/registry stores/common stores/redis lock net base
   only show lock base
-  only commands show lock local redis process base
-  only cli commands show lock redis base
+  only commands show stores/registry stores/common lock process base
+  only cli commands show stores/registry stores/common lock base
   only docs cli lock base
 }
 
+@test "a store is named in its own room and in the registry: nobody else knows which stores there are" {
+  run ! grep -rnE '\bredis::' "$src" --include='*.?pp' --exclude-dir=redis --exclude-dir=registry
+}
+
 @test "each library is known in one room" {
-  # rooms LIBRARY: the folders with files that include it
-  rooms() { grep -rlE "^#include <$1/" "$src" | sed "s,^$src/,,; s,/[^/]*$,," | sort -u; }
-  [ "$(rooms hiredis)" = redis ]
-  [ "$(rooms openssl)" = redis ]
+  # rooms LIBRARY: the rooms with files that include it
+  rooms() { grep -rlE "^#include <$1/" "$src" | sed -E "s,^$src/,,; s,^(stores/)?([a-z_]+)/.*,\1\2," | sort -u; }
+  [ "$(rooms hiredis)" = stores/redis ]
+  [ "$(rooms openssl)" = net ]
   [ "$(rooms CLI)" = cli ]
-  [ "$(grep -rl '<ares.h>' "$src")" = "$src/redis/dns.cpp" ]
+  [ "$(grep -rl '<ares.h>' "$src")" = "$src/net/dns.cpp" ]
   [ "$(rooms nlohmann)" = show ]
   # What is asked for, and what is told.
   [ "$(grep -rl 'nlohmann/' "$src" | sort)" = "$src/show/json.cpp"$'\n'"$src/show/log_json.cpp" ]

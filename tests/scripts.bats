@@ -1,4 +1,4 @@
-# Each script of src/lock/scripts as it is sent, through redis-cli alone: every return that its header promises.
+# Each script of src/stores/redis/scripts/scripts as it is sent, through redis-cli alone: every return that its header promises.
 load helper
 
 setup_file() { start_server; }

@@ -14,9 +14,7 @@
 #include "base/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/nearest.hpp"
-#include "commands/credentials.hpp"
-#include "redis/address.hpp"
-#include "redis/url.hpp"
+#include "stores/registry/registry.hpp"
 
 namespace rlock::cli {
 
@@ -187,11 +185,8 @@ class File {
 
 bool has_password(const Line& line, const commands::Options& options) {
   if (line.item.name != "server") return false;
-  return std::ranges::any_of(redis::split_list(joined(line.item.inputs)), [&](const auto& url) {
-    auto address = redis::Address::parse(url);
-    if (address && commands::has_password_beside_url(options)) address->take_lone_word_for_user();
-    return address && address->password && !address->password->empty();
-  });
+  const auto urls = stores::read_urls(joined(line.item.inputs));
+  return urls && stores::has_password(*urls, !options.password_file.empty());
 }
 
 // Says whether there is a password in them.

@@ -4,6 +4,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/text.hpp"
+#include "stores/registry/registry.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -26,24 +27,10 @@ std::string entry(std::string name, std::string_view text, std::size_t indent) {
   return padded(std::move(name), indent) + wrapped(text, indent, max_width) + "\n";
 }
 
-// What a server URL may be. The man page has more of each.
-struct ServerForm {
-  std::string_view url;
-  std::string_view what;
-};
-
-constexpr ServerForm server_forms[]{
-    {"redis://[[user:]password@]host[:port][/db]", "a server; rediss:// with TLS"},
-    {"unix:///path[?db=N]", "one at a Unix socket"},
-    {"redis+sentinel://host[:port],.../master[/db]", "the master that Sentinel names"},
-    {"redis+cluster://host[:port],...", "a Cluster"},
-    {"local", "this machine alone"},
-    {"URL,URL,URL", "3 to 7: a majority holds"},
-};
-
+// The man page has more of each.
 std::string server_urls() {
   std::string text = "Servers (--server URL, or RLOCK_SERVER):\n";
-  for (const auto& form : server_forms) text += entry("  " + std::string(form.url), form.what, server_indent);
+  for (const auto& form : stores::url_forms()) text += entry("  " + std::string(form.url), form.what, server_indent);
   return text;
 }
 

@@ -6,10 +6,8 @@
 #endif
 
 #include "cli/command_line.hpp"
-#include "redis/connection.hpp"
-#include "redis/dns.hpp"
-#include "redis/tls.hpp"
 #include "show/json.hpp"
+#include "stores/registry/registry.hpp"
 #include "version.hpp"
 
 namespace rlock::cli {
@@ -41,8 +39,7 @@ std::string libc() {
 }  // namespace
 
 std::string versions() {
-  return "rlock " + std::string(version) + "\nwith OpenSSL " + redis::openssl_version() + ", hiredis " +
-         redis::hiredis_version() + ", c-ares " + redis::c_ares_version() + ", CLI11 " + std::string(cli11_version()) +
+  return "rlock " + std::string(version) + "\nwith " + stores::libraries() + ", CLI11 " + std::string(cli11_version()) +
          ", nlohmann-json " + show::json_library_version() + ", " + cpp_library() + ", " + libc() + "\n";
 }
 

@@ -8,8 +8,8 @@
 #include "base/token.hpp"
 #include "commands/keep.hpp"
 #include "commands/late_release.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "show/json.hpp"
@@ -31,7 +31,7 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
 
 void leave_release(const Options& options, const Place& place, const lock::Request& request) {
   release_in_background(options.key, options.ttl, [&](base::Instant until) {
-    const auto backend = open_for_holder(options, place.servers, place.names.lock, release_try);
+    const auto backend = place.open(release_try, stores::Purpose::held);
     release_everywhere(*backend, request, until);
   });
 }
@@ -40,7 +40,7 @@ void leave_release(const Options& options, const Place& place, const lock::Reque
 // finds out that the lock was released, and ends.
 int released(const Options& options, const Place& place, const lock::Request& request, process::Signals& signals,
              const std::string& why) {
-  const auto backend = open_backend(options, place.servers, place.names.lock, redis::Greet::together);
+  const auto backend = place.open(options.connect_timeout, stores::Purpose::acquire);
   base::GracePoller grace_poller(signals);
   const auto limit = base::BootClock::now() + std::min(lock::release_limit, options.connect_timeout);
   const auto released = backend->release(request, lock::Force::no, {limit, grace_poller});
@@ -70,9 +70,9 @@ int acquire(const Options& options) {
   // The holder is the script that called rlock; this process ends now.
   const auto holder = *kept ? options.while_pid : ::getppid();
   const lock::Request request{
-      place->names, std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
+      place->name,  std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
       options.mode, options.grace,     options.replicas};
-  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::together);
+  const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
   const auto start = base::BootClock::now();
   std::optional<show::Waiting> waiting(std::in_place, options.key, poller);

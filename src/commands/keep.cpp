@@ -60,7 +60,7 @@ class Keeping {
       if (auto armed = permit_->arm(::getpid()); !armed)
         base::log_note("no kernel timer backs up the guard: " + armed.error().message);
     }
-    backend_ = open_for_holder(options_, place_.servers, place_.names.lock, options_.connect_timeout);
+    backend_ = place_.open(options_.connect_timeout, stores::Purpose::held);
     renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
     auto started = renewal_->start();
     if (!started) keeper_->end();  // the guard would stop the process at the end of the lease
@@ -86,7 +86,7 @@ class Keeping {
  private:
   // In the guard of a keeper that is dead, over a connection of its own.
   void release_late() const {
-    const auto backend = open_for_holder(options_, place_.servers, place_.names.lock, release_try);
+    const auto backend = place_.open(release_try, stores::Purpose::held);
     release_everywhere(*backend, request_, lease_ends());
   }
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "commands/options.hpp"
-#include "commands/server.hpp"
+#include "commands/place.hpp"
 #include "lock/lease.hpp"
 #include "process/other_process.hpp"
 

@@ -11,8 +11,8 @@
 #include "base/token.hpp"
 #include "commands/environment.hpp"
 #include "commands/late_release.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "show/tell.hpp"
 #include "show/waiting.hpp"
@@ -30,22 +30,22 @@ constexpr base::Duration max_question = 100ms;
 
 }  // namespace
 
-Keys::Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+Keys::Keys(const Options& options, std::vector<lock::Name> names, std::unique_ptr<stores::Store> store,
            lock::LeaseTerms terms, process::Signals& signals)
     : options_(options),
       names_(std::move(names)),
-      servers_(std::move(servers)),
+      store_(std::move(store)),
       terms_(terms),
       signals_(signals),
       patience_(patience(options)),
-      leases_(terms, [this](const lock::Names& one) { return open(one); }) {}
+      leases_(terms, [this](const lock::Name& one) { return open(one); }) {}
 
-std::unique_ptr<lock::Backend> Keys::open(const lock::Names& names) const {
-  return open_backend(options_, servers_, names.lock, redis::Greet::together);
+std::unique_ptr<lock::Backend> Keys::open(const lock::Name& name) const {
+  return store_->open(name.wire_key, options_.connect_timeout, stores::Purpose::acquire);
 }
 
-lock::Request Keys::request_for(const lock::Names& names) const {
-  return {names, {}, terms_.ttl, {}, options_.mode, options_.grace, options_.replicas};
+lock::Request Keys::request_for(const lock::Name& name) const {
+  return {name, {}, terms_.ttl, {}, options_.mode, options_.grace, options_.replicas};
 }
 
 Result<Outcome> Keys::hold() {
@@ -76,14 +76,14 @@ Result<void> Keys::reenter() {
   if (options_.show_command) {
     for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
   }
-  for (const auto& names : names_) {
-    auto request = request_for(names);
-    auto backend = open(names);
+  for (const auto& name : names_) {
+    auto request = request_for(name);
+    auto backend = open(name);
     auto found = RLOCK_TRY(Reentry(options_, *backend, request, patience_, signals_)());
-    held_.push_back({names.key, found ? found->lease.token : "", found ? found->lease.fence : 0});
+    held_.push_back({name.key, found ? found->lease.token : "", found ? found->lease.fence : 0});
     if (!found) {
       request.who = lock::Who::describe(::getpid(), command, options_.label);
-      if (names.key == options_.key) request.once = options_.once;
+      if (name.key == options_.key) request.once = options_.once;
       leases_.add(std::move(request), std::move(backend));
       continue;
     }
@@ -170,7 +170,7 @@ base::Instant Keys::deadline() const {
 }
 
 void Keys::set_environment() const {
-  commands::set_environment(options_, servers_, held_);
+  commands::set_environment(options_, store_->urls(), held_);
   if (!has_own()) ::setenv("RLOCK_NESTED", marker_.c_str(), 1);
 }
 
@@ -200,7 +200,7 @@ void Keys::tell_taken() {
 
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
   const auto leases = leases_.copy(
-      [&](const lock::Names& names) { return open_for_holder(options_, servers_, names.lock, release_try); });
+      [&](const lock::Name& name) { return store_->open(name.wire_key, release_try, stores::Purpose::held); });
   release_everywhere(*leases, leases->request(), until, [&] { prepare(*leases); });
 }
 

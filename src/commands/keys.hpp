@@ -12,7 +12,7 @@
 #include "lock/several.hpp"
 #include "process/nested.hpp"
 #include "process/signals.hpp"
-#include "redis/address.hpp"
+#include "stores/common/store.hpp"
 
 namespace rlock::commands {
 
@@ -20,7 +20,7 @@ namespace rlock::commands {
 class Keys {
  public:
   /// names: of KEY first.
-  Keys(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+  Keys(const Options& options, std::vector<lock::Name> names, std::unique_ptr<stores::Store> store,
        lock::LeaseTerms terms, process::Signals& signals);
 
   /// All or none of them, see lock::Several::acquire(). What could not be released in time is left to a process in the
@@ -66,12 +66,12 @@ class Keys {
   void release_left() const;
   base::Result<bool> outer_runs_hold() const;
   void tell_of_a_run_above() const;
-  std::unique_ptr<lock::Backend> open(const lock::Names& names) const;
-  lock::Request request_for(const lock::Names& names) const;
+  std::unique_ptr<lock::Backend> open(const lock::Name& name) const;
+  lock::Request request_for(const lock::Name& name) const;
 
   const Options& options_;
-  std::vector<lock::Names> names_;
-  std::vector<redis::Address> servers_;
+  std::vector<lock::Name> names_;
+  std::unique_ptr<stores::Store> store_;
   lock::LeaseTerms terms_;
   process::Signals& signals_;
   lock::Patience patience_;

@@ -7,14 +7,13 @@
 #include "base/clock.hpp"
 #include "lock/mode.hpp"
 #include "show/log_json.hpp"
+#include "stores/common/store.hpp"
 
 namespace rlock::commands {
 
 enum class OnLost { kill, warn };
 /// What acquire (the token, JSON, a line for eval) and status (a table, JSON, keys, metrics) print.
 enum class Format { usual, json, shell, keys, prometheus };
-/// Whose locks the lock's key is to be one of.
-enum class Compat { none, redisson };
 
 /// The options as the command line, the environment and the configuration files set them. The meaning and default of
 /// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
@@ -32,7 +31,7 @@ struct Options {
   std::string config_file_source;
   std::string prefix;
   std::string prefix_source;
-  Compat compat = Compat::none;
+  stores::Compat compat = stores::Compat::none;
   std::string compat_source;
   std::string password_file;
   std::string password_file_source;

@@ -57,7 +57,7 @@ std::vector<HeldKey> held_around() {
 
 Result<std::optional<Reentry::Found>> Reentry::operator()() {
   const auto around = held_around();
-  const auto known = std::ranges::find(around, request_.names.key, &HeldKey::key);
+  const auto known = std::ranges::find(around, request_.name.key, &HeldKey::key);
   if (known == around.end() || known->token.empty()) return std::nullopt;
   process::NestedName name;
   request_.token = known->token;
@@ -69,7 +69,7 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   }
   if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
   if (!checked.mode.covers(request_.mode)) {
-    return base::fail(base::ErrorCode::configuration, request_.names.key + " is held with " + checked.mode.option() +
+    return base::fail(base::ErrorCode::configuration, request_.name.key + " is held with " + checked.mode.option() +
                                                           " around this run, which asks for " + request_.mode.option() +
                                                           ": waiting for that would never end; give both the same");
   }
@@ -104,7 +104,7 @@ Result<lock::Standing> Reentry::check_until(base::Instant limit) {
 // reclaims it at once. If this run acquired it, the outer one would lose it; if it queued, each would wait for the
 // other. The time for this is bounded, since a run may go on without its lock (--on-lost warn).
 Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
-  base::log_debug(request_.names.key + " is held by nobody; waiting for the run around this one to reclaim it");
+  base::log_debug(request_.name.key + " is held by nobody; waiting for the run around this one to reclaim it");
   const auto now = base::BootClock::now();
   const auto wait = std::min(patience_.give_up, now + options_.connect_timeout);
   const auto until = std::min(std::max<base::Instant>(wait, now + 1s), patience_.end);

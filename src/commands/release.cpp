@@ -3,8 +3,8 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "show/tell.hpp"
@@ -44,8 +44,8 @@ int release(const Options& options) {
   process::Signals signals;
   const auto start = base::BootClock::now();
   const auto limit = base::BootClock::now() + options.connect_timeout;
-  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::first);
-  const lock::Request request{place->names, std::move(*token), options.ttl, {}, {}, options.grace};
+  const auto backend = place->open(options.connect_timeout, stores::Purpose::step);
+  const lock::Request request{place->name, std::move(*token), options.ttl, {}, {}, options.grace};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
   if (!released) return report(released.error(), options, &signals, start);
@@ -59,9 +59,9 @@ int release(const Options& options) {
       base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
       return base::exit_success;
     case lock::ReleaseOutcome::absent:
-      return report_not_held(options, *backend, place->names, lock::Standing::Holder::nobody);
+      return report_not_held(options, *backend, place->name, lock::Standing::Holder::nobody);
     case lock::ReleaseOutcome::not_owner:
-      return report_not_held(options, *backend, place->names, lock::Standing::Holder::other);
+      return report_not_held(options, *backend, place->name, lock::Standing::Holder::other);
     case lock::ReleaseOutcome::other_form:
       return report_end(base::exit_lost, "not released: " + options.key + " is held; " + other_form(options), options);
     case lock::ReleaseOutcome::not_a_lock:

@@ -1,7 +1,7 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 
@@ -14,14 +14,14 @@ int renew(const Options& options) {
   if (!token) return report(token.error(), options);
   process::Signals signals;
   const auto start = base::BootClock::now();
-  const auto backend = open_backend(options, place->servers, place->names.lock, redis::Greet::first);
-  const lock::Request request{place->names, std::move(*token), options.ttl, {}};
+  const auto backend = place->open(options.connect_timeout, stores::Purpose::step);
+  const lock::Request request{place->name, std::move(*token), options.ttl, {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,
       [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });
   if (!renewed) return report(renewed.error(), options, &signals, start);
   if (renewed->holder != lock::Standing::Holder::us) {
-    return report_not_held(options, *backend, place->names, renewed->holder);
+    return report_not_held(options, *backend, place->name, renewed->holder);
   }
   base::log_info("renewed " + options.key, {"renewed",
                                             {{"key", options.key},

@@ -87,7 +87,7 @@ int report_end(int status, const std::string& message, const Options& options) {
   return status;
 }
 
-int report_done(const Options& options, const lock::Done& done) {
+int report_done(const Options& options, const lock::AlreadySucceeded& done) {
   const auto ago = done.ago < std::chrono::seconds(1) ? done.ago : std::chrono::floor<std::chrono::seconds>(done.ago);
   const bool is_last = done.last_run && done.last_run->exit_status == base::exit_success;
   base::log_info("nothing to do: a run of " + options.key + " succeeded " + base::age_text(ago) + " ago" +
@@ -127,14 +127,14 @@ int report_busy(const Options& options, const std::string& key, const std::optio
   return options.conflict_exit_code;
 }
 
-int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
+int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
                     lock::Standing::Holder holder) {
   base::LogEvent event{"lost", {{"key", options.key}, {"exit_status", std::int64_t{base::exit_lost}}}};
   std::string message = "lost: " + options.key + " is not held by anybody: it was released, or its lease had ended";
   if (holder == lock::Standing::Holder::other) {
     message = "lost: " + options.key + " is held by somebody else";
     base::PlainPoller plain;
-    const std::array keys{names.lock};
+    const std::array keys{name.wire_key};
     const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
     if (sights && sights->size() == 1 && !sights->front().holders.empty()) {
       if (const auto& record = sights->front().holders.front().record) {
@@ -149,14 +149,14 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
 
 std::string not_a_lock(const std::string& key, const Options& options) {
   return key + " on the server is other data, not a lock" +
-         (options.compat == Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
-                                             : "; is --prefix ") +
+         (options.compat == stores::Compat::redisson ? " of Redisson; leave out --compat redisson, or is --prefix "
+                                                     : "; is --prefix ") +
          base::shell_quoted(options.prefix) + " right?";
 }
 
 std::string other_form(const Options& options) {
-  return options.compat == Compat::redisson ? "it is not a lock of Redisson: leave out --compat redisson"
-                                            : "it is a lock of Redisson: use --compat redisson";
+  return options.compat == stores::Compat::redisson ? "it is not a lock of Redisson: leave out --compat redisson"
+                                                    : "it is a lock of Redisson: use --compat redisson";
 }
 
 std::string how_to_end(const std::string& key, const Options& options) {
@@ -175,7 +175,7 @@ std::string how_to_end(const std::string& key, const Options& options) {
   if (options.password_file_source == "--password-file") add("--password-file", options.password_file);
   // The default too, where it was said against one of these.
   if (options.prefix != "rlock:" || options.prefix_source == "--prefix") add("--prefix", options.prefix);
-  const bool is_redisson = options.compat == Compat::redisson;
+  const bool is_redisson = options.compat == stores::Compat::redisson;
   if (is_redisson || options.compat_source == "--compat") add("--compat", is_redisson ? "redisson" : "none");
   return until + ", or someone runs: " + command + (key.starts_with('-') ? " -- " : " ") + base::shell_word(key);
 }

@@ -18,7 +18,7 @@ int report(const base::Error& error, const Options& options, const process::Sign
 int report_end(int status, const std::string& message, const Options& options);
 
 /// Says, with -v, why there is nothing to do (--once). Returns the exit status.
-int report_done(const Options& options, const lock::Done& done);
+int report_done(const Options& options, const lock::AlreadySucceeded& done);
 
 /// Says who holds this key, if that is known; under -E 0 (busy is no failure) only with -v. Returns the exit status for
 /// busy. A lock that was free and kept by --grace is not busy: that is an error, and its status is returned.
@@ -27,7 +27,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 
 /// Says that the token does not hold this key, and who does, which it asks the server for. Returns the exit status for
 /// lost.
-int report_not_held(const Options& options, lock::Backend& backend, const lock::Names& names,
+int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
                     lock::Standing::Holder holder);
 
 /// Says that other data stands where the lock of this key would, and what may mend it.

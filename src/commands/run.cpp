@@ -16,8 +16,8 @@
 #include "commands/farewell.hpp"
 #include "commands/keys.hpp"
 #include "commands/late_release.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
@@ -52,11 +52,11 @@ std::string cannot_execute(const std::vector<std::string>& command, int error) {
 
 class Run {
  public:
-  Run(const Options& options, std::vector<lock::Names> names, std::vector<redis::Address> servers,
+  Run(const Options& options, std::vector<lock::Name> names, std::unique_ptr<stores::Store> store,
       lock::LeaseTerms terms)
       : options_(options),
         terms_(terms),
-        keys_(options, std::move(names), std::move(servers), terms, signals_),
+        keys_(options, std::move(names), std::move(store), terms, signals_),
         farewell_(options) {}
 
   int operator()() {
@@ -324,9 +324,9 @@ int run(const Options& options) {
   if (!terms) return report(terms.error(), options);
   auto names = all_lock_names(options);
   if (!names) return report(names.error(), options);
-  auto servers = server_addresses(options);
-  if (!servers) return report(servers.error(), options);
-  return Run(options, std::move(*names), std::move(*servers), *terms)();
+  auto store = open_store(options);
+  if (!store) return report(store.error(), options);
+  return Run(options, std::move(*names), std::move(*store), *terms)();
 }
 
 }  // namespace rlock::commands

@@ -6,8 +6,8 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/screen.hpp"
+#include "commands/place.hpp"
 #include "commands/report.hpp"
-#include "commands/server.hpp"
 #include "commands/verbs.hpp"
 #include "commands/watch.hpp"
 #include "show/json.hpp"
@@ -82,11 +82,12 @@ int status(const Options& options) {
                       options);
   }
   if (!options.key.empty()) {
-    if (const auto names = lock_names(options); !names) return report(names.error(), options);
+    if (const auto name = lock_name(options); !name) return report(name.error(), options);
   }
-  const auto addresses = server_addresses(options);
-  if (!addresses) return report(addresses.error(), options);
-  const auto backend = open_backend(options, *addresses, options.prefix + options.key, redis::Greet::first);
+  const auto store = open_store(options);
+  if (!store) return report(store.error(), options);
+  const auto backend = (*store)->open(options.prefix + options.key, options.connect_timeout,
+                                      options.key.empty() ? stores::Purpose::list : stores::Purpose::step);
   base::PlainPoller plain;
   show::View view(options.key, options.prefix,
                   options.format == Format::json ? show::View::Queues::whole : show::View::Queues::first);
@@ -120,8 +121,7 @@ int status(const Options& options) {
     return status;
   }
   const int seen = report_unseen(unseen, options);
-  // The private server of `local` forgets its locks when it ends, and so does whoever holds one there.
-  if (options.verbose && !addresses->front().is_local) tell_of_setup(*backend);
+  if (options.verbose) tell_of_setup(*backend);
   if (!options.exit_code) return seen;
   const bool held = std::ranges::any_of(*sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
   if (held) return base::exit_success;

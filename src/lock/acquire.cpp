@@ -64,7 +64,7 @@ Result<std::optional<Lease>> Acquisition::step(Acquired acquired) {
     if (++too_late_ < max_too_late) return std::nullopt;
     return base::fail(ErrorCode::unready, backend_.name() + " answers too slowly for this --ttl");
   }
-  if (auto* done = std::get_if<Done>(&acquired)) {
+  if (auto* done = std::get_if<AlreadySucceeded>(&acquired)) {
     done_ = std::move(*done);
     return std::nullopt;
   }

@@ -31,7 +31,7 @@ class Acquisition {
   bool is_left() const { return is_left_; }
 
   /// Why there is no lease where there is nothing to do (Request::once).
-  const std::optional<Done>& done() const { return done_; }
+  const std::optional<AlreadySucceeded>& done() const { return done_; }
   /// The holder that was met last, for messages.
   const std::optional<Busy>& met() const { return met_; }
 
@@ -52,7 +52,7 @@ class Acquisition {
   Patience patience_;
   bool is_left_ = false;
   std::optional<Busy> met_;
-  std::optional<Done> done_;
+  std::optional<AlreadySucceeded> done_;
   base::Instant heard_{};                      ///< when a server last answered
   std::optional<base::Instant> broken_since_;  ///< the first try that failed since then
   base::Backoff backoff_{base::Duration(100), base::Duration(500)};

@@ -11,7 +11,7 @@
 #include "base/wait.hpp"
 #include "lock/inspection.hpp"
 #include "lock/last_run.hpp"
-#include "lock/names.hpp"
+#include "lock/name.hpp"
 #include "lock/standing.hpp"
 #include "lock/who.hpp"
 
@@ -19,7 +19,7 @@ namespace rlock::lock {
 
 /// Which lock, and for whom.
 struct Request {
-  Names names;
+  Name name;
   std::string token;
   base::Duration ttl{};
   Who who;
@@ -60,12 +60,12 @@ struct Busy {
 };
 
 /// Nothing to do (Request::once). We may be in the queue, or have been handed the lock: may_hold() tells.
-struct Done {
+struct AlreadySucceeded {
   base::Duration ago{};               ///< when a run succeeded
   std::optional<LastRun> last_run{};  ///< that one, or one that has failed since
 };
 
-using Acquired = std::variant<Grant, Busy, Done>;
+using Acquired = std::variant<Grant, Busy, AlreadySucceeded>;
 
 /// Whether to join the queue if the lock is busy.
 enum class Queue { no, yes };
@@ -154,7 +154,7 @@ class Backend : public Holding {
   /// by one of many. A lock that one of these keeps is inspected as free.
   virtual std::vector<Unseen> unseen() const { return {}; }
 
-  /// How the servers are set up so that locks can be lost: a line each, see redis::advice(). After inspect() or list().
+  /// How the servers are set up so that locks can be lost: a line each, After inspect() or list().
   virtual base::Result<std::vector<std::string>> warnings(base::Wait wait) = 0;
 
   /// How long a server may take to connect or to answer.
@@ -162,21 +162,6 @@ class Backend : public Holding {
   /// After a step that failed because servers must not be asked for a while: when enough of them can be again. Else
   /// long ago.
   virtual base::Instant serves_again() const { return {}; }
-};
-
-/// One of several servers that keep a lock by majority; see Quorum.
-class Voter : public Backend {
- public:
-  /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the
-  /// token may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
-  virtual base::Result<void> give_back(const Request& request, base::Wait wait) = 0;
-  /// Whether the last give_back went out and had no answer: it may still come, and take away a vote.
-  virtual bool may_give_back() const = 0;
-  /// Whether a renewal has tried to reclaim the lock, and it is not known whether it did or yet will.
-  virtual bool may_reclaim() const = 0;
-  /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the
-  /// record. Returns whether it does.
-  virtual base::Result<bool> raise(const Request& request, std::uint64_t fence, base::Wait wait) = 0;
 };
 
 }  // namespace rlock::lock

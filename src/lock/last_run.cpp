@@ -1,8 +1,8 @@
 #include "lock/last_run.hpp"
 
+#include "base/bounds.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
-#include "redis/bounds.hpp"
 
 namespace rlock::lock {
 
@@ -13,11 +13,11 @@ std::string LastRun::encode() const {
 
 std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (base::take_word(text) != "1") return std::nullopt;
-  const auto number = [&] { return redis::number_in(base::take_word(text)); };
+  const auto number = [&] { return base::number_in(base::take_word(text)); };
   LastRun run;
   const auto time = [&] {
     const auto seconds = number();
-    return redis::time_us_of(seconds, number());
+    return base::time_us_of(seconds, number());
   };
   base::take_word(text);  // for how long it is remembered
   // When one last succeeded: "= =" this one, "0 0" none.
@@ -29,8 +29,8 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (exit < -127) return std::nullopt;
   run.signal = exit < 0 ? -exit : 0;
   run.exit_status = exit < 0 ? 128 - exit : exit;
-  run.took = redis::span_of(number());
-  run.once = redis::span_of(number());
+  run.took = base::span_of(number());
+  run.once = base::span_of(number());
   run.who = Who::decode(text);
   return run;
 }

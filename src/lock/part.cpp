@@ -46,7 +46,7 @@ void Several::Part::heard(const Standing& renewed, Instant deadline_before, cons
     lose(renewed);
     return;
   }
-  if (renewed.is_reclaimed) tell_reclaimed(backend->name(), request.names.key);
+  if (renewed.is_reclaimed) tell_reclaimed(backend->name(), request.name.key);
   if (fence == 0) fence = renewed.fence;
   counts_from = renewed.counts_from;
   deadline = terms.deadline(counts_from);

@@ -208,7 +208,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
     permit_.revoke(base::Permit::Loss::gone);
     return Proceed::no;
   }
-  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), request_.names.key);
+  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), request_.name.key);
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
@@ -219,7 +219,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 
 void Renewal::tell_unwatched() {
   watch_at_ = BootClock::now() + watch_again_after;
-  base::log_debug(holding_.name() + " reports changes of " + request_.names.key +
+  base::log_debug(holding_.name() + " reports changes of " + request_.name.key +
                   " that did not happen: its tracking-table-max-keys may be too small. For the next " +
                   base::age_text(watch_again_after) + " only renewals find out whether the lock is lost");
 }
@@ -228,24 +228,24 @@ void Renewal::tell_unwatched() {
 void Renewal::tell_failing(const base::Error& error) {
   if (std::exchange(failing_since_, failing_since_ ? failing_since_ : looked_at_)) return;
   const auto left = permit_.until() - looked_at_;
-  base::log_info("not renewed: " + error.message + "; the lease of " + request_.names.key + " lasts for another " +
+  base::log_info("not renewed: " + error.message + "; the lease of " + request_.name.key + " lasts for another " +
                      base::age_text(left) + ", trying again",
                  {"renewal_failing",
-                  {{"key", request_.names.key},
+                  {{"key", request_.name.key},
                    {"fence", static_cast<std::int64_t>(lease_.fence)},
                    {"left_ms", std::chrono::duration_cast<std::chrono::milliseconds>(left).count()}}});
 }
 
 void Renewal::tell_renewed(std::uint64_t fence) {
   const base::LogEvent event{"renewed",
-                             {{"key", request_.names.key},
+                             {{"key", request_.name.key},
                               {"fence", static_cast<std::int64_t>(fence)},
                               {"ttl_ms", std::int64_t{request_.ttl.count()}}}};
   const auto since = std::exchange(failing_since_, std::nullopt);
   if (since) {
-    base::log_info("renewed " + request_.names.key + " again, after " + base::age_text(looked_at_ - *since), event);
+    base::log_info("renewed " + request_.name.key + " again, after " + base::age_text(looked_at_ - *since), event);
   } else {
-    base::log_for_programs(base::LogLevel::debug, "renewed " + request_.names.key, event);
+    base::log_for_programs(base::LogLevel::debug, "renewed " + request_.name.key, event);
   }
 }
 

@@ -35,7 +35,7 @@ std::unique_ptr<Several> Several::copy(const Open& open) const {
   auto result = std::make_unique<Several>(terms_, open);
   for (const auto& part : parts_) {
     if (part->origin != Part::Origin::own) continue;
-    result->add(part->request, open(part->request.names));
+    result->add(part->request, open(part->request.name));
     result->parts_.back()->deadline = part->deadline;
     result->parts_.back()->is_left = part->is_left;
   }
@@ -49,7 +49,7 @@ bool Several::has_own() const {
 }
 
 std::uint64_t Several::fence(const std::string& key) const {
-  const auto found = std::ranges::find_if(parts_, [&](const auto& part) { return part->request.names.key == key; });
+  const auto found = std::ranges::find_if(parts_, [&](const auto& part) { return part->request.name.key == key; });
   return found == parts_.end() ? 0 : (*found)->fence;
 }
 
@@ -60,7 +60,7 @@ Lease Several::lease() const {
   return {request().token, parts_.front()->fence, (*earliest)->counts_from};
 }
 
-const std::string& Several::concerned_key() const { return parts_[concerned_]->request.names.key; }
+const std::string& Several::concerned_key() const { return parts_[concerned_]->request.name.key; }
 
 void Several::concerns(const Part& part) {
   const auto is_it = [&](const auto& each) { return each.get() == &part; };
@@ -115,7 +115,7 @@ Result<Standing> Several::standing() {
   }
   if (failed != nullptr) {
     concerns(*failed);
-    return base::fail(failed->error->code, failed->request.names.key + ": " + failed->error->message);
+    return base::fail(failed->error->code, failed->request.name.key + ": " + failed->error->message);
   }
   const auto whole = lease();
   return Standing{.holder = Standing::Holder::us, .fence = whole.fence, .counts_from = whole.counts_from};
@@ -186,7 +186,7 @@ Result<Released> Several::release(const Request&, Force force, Wait wait) {
 Result<Inspection> Several::inspect_concerned(Wait wait) {
   begin();
   auto& part = *parts_[concerned_];
-  auto sights = RLOCK_TRY(part.backend->inspect({&part.request.names.lock, 1}, 0, wait));
+  auto sights = RLOCK_TRY(part.backend->inspect({&part.request.name.wire_key, 1}, 0, wait));
   return std::move(sights.front());
 }
 

@@ -25,13 +25,13 @@ namespace rlock::lock {
 /// With one key it passes everything on and costs nothing.
 class Several final : public Holding {
  public:
-  using Open = std::function<std::unique_ptr<Backend>(const Names&)>;
+  using Open = std::function<std::unique_ptr<Backend>(const Name&)>;
 
   /// open: makes a backend, which is not connected yet.
   Several(LeaseTerms terms, Open open);
   ~Several() override;
 
-  /// A key for acquire(). backend: one that has acquired nothing yet. Messages name request.names.key.
+  /// A key for acquire(). backend: one that has acquired nothing yet. Messages name request.name.key.
   void add(Request request, std::unique_ptr<Backend> backend);
   /// A key that another process acquired, under the token of this request, and that it releases: renewed here.
   void add_held(Request request, std::unique_ptr<Backend> backend, const Lease& lease);
@@ -68,7 +68,7 @@ class Several final : public Holding {
   const std::string& busy_key() const { return busy_key_; }
   const std::optional<Busy>& met() const { return met_; }
   /// After Outcome::done, which a key may have whose request says `once`.
-  const std::optional<Done>& done() const { return done_; }
+  const std::optional<AlreadySucceeded>& done() const { return done_; }
   /// The key that was lost, or that could not be renewed or released. Any thread may ask.
   const std::string& concerned_key() const;
 
@@ -111,7 +111,7 @@ class Several final : public Holding {
   std::string token_;
   std::string busy_key_;
   std::optional<Busy> met_;
-  std::optional<Done> done_;
+  std::optional<AlreadySucceeded> done_;
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
   std::atomic<std::size_t> concerned_{0};
   std::thread::id thread_ = std::this_thread::get_id();  ///< which drives the calls under way

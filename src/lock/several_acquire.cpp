@@ -52,7 +52,7 @@ void Several::keep() {
     if (!part->is_held()) continue;
     if (now >= part->deadline) part->lost = Standing{};
     if (part->lost || part->call.is_running() || now < part->next_renewal) continue;
-    if (part->error) base::log_debug("not renewed: " + part->request.names.key + ": " + part->error->message);
+    if (part->error) base::log_debug("not renewed: " + part->request.name.key + ": " + part->error->message);
     part->renew(Watch::no, terms_, std::min(now + terms_.max_try(), part->deadline));
   }
 }
@@ -83,14 +83,14 @@ Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& polle
     const auto& part = *lost();
     concerns(part);
     if (part.origin == Part::Origin::held_around) return Outcome::lost;
-    base::log_note("lost " + part.request.names.key + " while waiting for " + busy_key_ + "; beginning again");
+    base::log_note("lost " + part.request.name.key + " while waiting for " + busy_key_ + "; beginning again");
     const auto now = BootClock::now();
     const bool is_late = now >= terms_.stop_at(part.deadline) && now < began + 3 * terms_.ttl;
     late_rounds = is_late ? late_rounds + 1 : 0;
     // Not busy, where nobody else holds any.
     if (late_rounds == max_late_rounds || (now >= give_up && !met_)) {
       return base::fail(base::ErrorCode::unready, part.backend->name() + " answers too slowly for this --ttl, or " +
-                                                      part.request.names.key + " was deleted");
+                                                      part.request.name.key + " was deleted");
     }
     if (now >= give_up) return Outcome::busy;
     if (poller.wait({}, std::min(give_up, BootClock::now() + backoff.next())) == Readiness::interrupted) {
@@ -98,7 +98,7 @@ Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& polle
     }
     // Also where it waited: a connection that listens for the old token hears nothing of the new one.
     for (auto& each : parts_) {
-      if (each->origin == Part::Origin::own) each->forget(open_(each->request.names));
+      if (each->origin == Part::Origin::own) each->forget(open_(each->request.name));
     }
   }
 }
@@ -109,15 +109,15 @@ Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& p
   std::vector<Part*> in_order;
   for (auto& part : parts_) {
     if (part->origin != Part::Origin::own) continue;
-    if (part->is_to_release()) part->forget(open_(part->request.names));
+    if (part->is_to_release()) part->forget(open_(part->request.name));
     in_order.push_back(part.get());
   }
-  std::ranges::sort(in_order, {}, [](const Part* part) -> const std::string& { return part->request.names.lock; });
+  std::ranges::sort(in_order, {}, [](const Part* part) -> const std::string& { return part->request.name.wire_key; });
   KeepingPoller keeping(*this, poller);
   Instant waited_until{};
   for (auto* const part : in_order) {
     part->request.token = token_;
-    busy_key_ = part->request.names.key;
+    busy_key_ = part->request.name.key;
     auto request = part->request;
     request.once = part->once;
     Acquisition acquisition(*part->backend, std::move(request), terms_,

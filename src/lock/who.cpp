@@ -7,9 +7,9 @@
 #include <climits>
 #include <cstdlib>
 
+#include "base/bounds.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
-#include "redis/bounds.hpp"
 
 namespace rlock::lock {
 
@@ -71,8 +71,8 @@ std::optional<Record> Record::decode(std::string_view text) {
   Record record;
   record.has_ended = take_word(text) == "h";  // else how it is woken
   take_word(text);                            // when it was last seen
-  record.since_us = redis::time_us_of(redis::number_in(take_word(text)));
-  record.fence = redis::fence_of(redis::number_in(take_word(text))).value_or(0);
+  record.since_us = base::time_us_of(base::number_in(take_word(text)));
+  record.fence = base::fence_of(base::number_in(take_word(text))).value_or(0);
   if (version == "2") {
     const auto mode = Mode::decode(take_word(text));
     if (!mode) return std::nullopt;

@@ -110,7 +110,7 @@ void Waiting::is_for(const std::string& key) {
 }
 
 void Waiting::busy(const lock::Request& request, const std::string& server, const lock::Busy& busy) {
-  is_for(request.names.key);
+  is_for(request.name.key);
   busy_ = busy;
   server_ = server;
   if (queued_us_ == 0 && busy.ticket > 0) {
@@ -134,7 +134,7 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
 
 void Waiting::unserved(const lock::Request& request, const std::string& server, const base::Error& error,
                        Instant since) {
-  is_for(request.names.key);
+  is_for(request.name.key);
   const bool is_news = !outage_;  // what else is wrong with it while it comes back is not
   outage_ = {error, since};
   if (is_news && base::is_logged(base::LogLevel::info)) {
@@ -144,7 +144,7 @@ void Waiting::unserved(const lock::Request& request, const std::string& server, 
 }
 
 void Waiting::served(const lock::Request& request, const std::string& server, Instant since) {
-  is_for(request.names.key);
+  is_for(request.name.key);
   outage_.reset();
   const auto lost = BootClock::now() - since;
   base::log_info(server + " answers again, after " + base::age_text(lost),

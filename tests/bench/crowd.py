@@ -47,7 +47,7 @@ def slot_of(key: str) -> int:
     return binascii.crc_hqx(f"rlock:{key}".encode(), 0) % 16384
 
 
-# The rule of lock/heartbeat.hpp; its figures stand in the scripts too.
+# The rule of stores/redis/heartbeat.hpp; its figures stand in the scripts too.
 FAR, MAX_FAR = (int(re.search(rf"^local {name} = (\d+)", scripts()["acquire"], re.M)[1]) / 1e6
                 for name in ("FAR_US", "MAX_FAR_US")) if "RLOCK" in os.environ else (0, 0)
 
@@ -213,7 +213,7 @@ class Crowd:
                 if actor.until == due and not actor.awaits:
                     self.go_on(actor, None)
 
-    # One call of a script, as lock/script_call.cpp makes it.
+    # One call of a script, as stores/redis/scripts/script_call.cpp makes it.
     def call(self, name: str, key: str, token: str, *arguments) -> bytes:
         lock, tag = f"rlock:{key}", f"{{rlock:{key}}}"
         keys = [lock, *(f"rlock:{kind}:{tag}" for kind in SIDE[0]), f"rlock:t:{tag}:{token}",

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "base/text.hpp"
-#include "redis/address.hpp"
+#include "stores/redis/locate/address.hpp"
 
 // A URL that is taken shows itself as one that is taken again, without its password; printable() leaves
 // nothing that steers a terminal.

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "lock/names.hpp"
 #include "lock/who.hpp"
-#include "redis/reply.hpp"
-#include "redis/reply_reader.hpp"
+#include "stores/redis/client/reply.hpp"
+#include "stores/redis/client/reply_reader.hpp"
+#include "stores/redis/scripts/names.hpp"
 
 namespace {
 
@@ -22,7 +22,7 @@ int depth_of(const Reply& reply) {
 void use(const Reply& reply) {
   if (depth_of(reply) > 10) std::abort();
   (void)rlock::redis::error_of(reply, "server");
-  (void)rlock::lock::lock_of_side_key(reply.text);
+  (void)rlock::redis::lock_of_side_key(reply.text);
   if (const auto record = rlock::lock::Record::decode(reply.text)) (void)record->who.encode();
   for (const auto& item : reply.items) use(item);
 }

@@ -1,7 +1,7 @@
 /*
  * The lease and the queue of one lock: one server, N clients, for spin. README.md says what is in and what is left out.
  *
- * Each server script (src/lock/scripts) is one atomic step. Time goes in ticks and never stands still for ever.
+ * Each server script (src/stores/redis/scripts/scripts) is one atomic step. Time goes in ticks and never stands still for ever.
  *
  * Two kinds of run:
  *

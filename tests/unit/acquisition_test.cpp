@@ -12,7 +12,7 @@ using base::BootClock;
 using base::ErrorCode;
 using base::Instant;
 
-const Request request{Names("k"), "token", 30s, {}};
+const Request request{Name{"k", "k"}, "token", 30s, {}};
 const LeaseTerms terms{30s, 1s, 1s};
 
 base::Result<Acquired> grant() { return Grant{7, BootClock::now()}; }

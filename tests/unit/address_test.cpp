@@ -1,9 +1,9 @@
-#include "redis/address.hpp"
+#include "stores/redis/locate/address.hpp"
 
 #include <gtest/gtest.h>
 
-#include "redis/socket.hpp"
-#include "redis/url.hpp"
+#include "net/socket.hpp"
+#include "net/url.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -33,13 +33,15 @@ TEST(Address, ReadsTcpUrls) {
 }
 
 TEST(SocketAddress, KnowsWhatIsOnThisMachine) {
-  const auto is_here = [](const char* text) { return is_of_this_machine(numeric_address(text, 6379)->storage); };
-  EXPECT_TRUE(is_of_this_machine(unix_address("/run/redis.sock").storage));
+  const auto is_here = [](const char* text) {
+    return net::is_of_this_machine(net::numeric_address(text, 6379)->storage);
+  };
+  EXPECT_TRUE(net::is_of_this_machine(net::unix_address("/run/redis.sock").storage));
   for (const char* here : {"127.0.0.1", "127.9.8.7", "::1"}) EXPECT_TRUE(is_here(here)) << here;
   for (const char* elsewhere : {"128.0.0.1", "10.0.0.127", "::2", "fe80::1", "::"}) {
     EXPECT_FALSE(is_here(elsewhere)) << elsewhere;
   }
-  EXPECT_FALSE(is_of_this_machine({}));
+  EXPECT_FALSE(net::is_of_this_machine({}));
 }
 
 TEST(Address, TakesALonePartForThePassword) {
@@ -161,7 +163,7 @@ TEST(Address, HasTlsWhereTheUrlSaysSo) {
   EXPECT_FALSE(plain->tls);
   const auto secret = Address::parse("rediss://ann:p@h:7000/3?cert=/a%20b&key=/k&cacert=/ca");
   ASSERT_TRUE(secret && secret->tls);
-  EXPECT_EQ(*secret->tls, (TlsSettings{"/ca", "/a b", "/k"}));
+  EXPECT_EQ(*secret->tls, (net::TlsSettings{"/ca", "/a b", "/k"}));
   EXPECT_EQ(secret->endpoints.front().port, 7000);
   EXPECT_EQ(secret->database, 3);
   EXPECT_EQ(secret->display(), "rediss://ann:@h:7000/3?cacert=/ca&cert=/a b&key=/k");
@@ -177,7 +179,7 @@ TEST(Address, ReadsSentinelsAndClusters) {
       Address::parse("redis+sentinel://ann:p@h1,h2:7000,[::1]/my%2Fmaster/3?sentinel_user=s&sentinel_password_file=/f");
   ASSERT_TRUE(sentinels) << sentinels.error().message;
   EXPECT_EQ(sentinels->kind, Kind::sentinel);
-  EXPECT_EQ(sentinels->endpoints, (std::vector<Endpoint>{{"h1", 26379}, {"h2", 7000}, {"::1", 26379}}));
+  EXPECT_EQ(sentinels->endpoints, (std::vector<net::Endpoint>{{"h1", 26379}, {"h2", 7000}, {"::1", 26379}}));
   EXPECT_EQ(sentinels->master, "my/master");
   EXPECT_EQ(sentinels->database, 3);
   EXPECT_EQ(sentinels->password, "p");
@@ -191,7 +193,7 @@ TEST(Address, ReadsSentinelsAndClusters) {
   const auto cluster = Address::parse("rediss+cluster://h1:7000,h2?cacert=/ca");
   ASSERT_TRUE(cluster) << cluster.error().message;
   EXPECT_EQ(cluster->kind, Kind::cluster);
-  EXPECT_EQ(cluster->endpoints, (std::vector<Endpoint>{{"h1", 7000}, {"h2", 6379}}));
+  EXPECT_EQ(cluster->endpoints, (std::vector<net::Endpoint>{{"h1", 7000}, {"h2", 6379}}));
   ASSERT_TRUE(cluster->tls);
   EXPECT_EQ(cluster->tls->cacert, "/ca");
   EXPECT_EQ(Address::parse(cluster->display())->endpoints, cluster->endpoints);
@@ -212,14 +214,14 @@ TEST(Address, RefusesWrongSentinelsAndClusters) {
 
 TEST(Address, AListHasACommaBeforeEachScheme) {
   using List = std::vector<std::string_view>;
-  EXPECT_EQ(split_list("redis://a"), List{"redis://a"});
-  EXPECT_EQ(split_list("redis://u:p,q@a,rediss://b,unix:///c,d"),
+  EXPECT_EQ(net::split_list("redis://a"), List{"redis://a"});
+  EXPECT_EQ(net::split_list("redis://u:p,q@a,rediss://b,unix:///c,d"),
             (List{"redis://u:p,q@a", "rediss://b", "unix:///c,d"}));
-  EXPECT_EQ(split_list("redis+sentinel://a,b/m,redis+cluster://c,d"),
+  EXPECT_EQ(net::split_list("redis+sentinel://a,b/m,redis+cluster://c,d"),
             (List{"redis+sentinel://a,b/m", "redis+cluster://c,d"}));
-  EXPECT_EQ(split_list("redis://a,local"), (List{"redis://a", "local"}));
-  EXPECT_EQ(split_list("redis://a,"), List{"redis://a,"});
-  EXPECT_EQ(split_list(""), List{""});
+  EXPECT_EQ(net::split_list("redis://a,local"), (List{"redis://a", "local"}));
+  EXPECT_EQ(net::split_list("redis://a,"), List{"redis://a,"});
+  EXPECT_EQ(net::split_list(""), List{""});
 }
 
 std::vector<Address> all_of(const std::vector<std::string>& urls) {

@@ -1,11 +1,11 @@
-#include "redis/cluster_map.hpp"
+#include "stores/redis/locate/cluster_map.hpp"
 
 #include <gtest/gtest.h>
 
 namespace rlock::redis {
 namespace {
 
-const Endpoint asked{"node.example", 7000};
+const net::Endpoint asked{"node.example", 7000};
 
 Reply integer(std::int64_t value) { return {Reply::Kind::integer, value, {}, {}}; }
 Reply text(std::string value) { return {Reply::Kind::text, 0, std::move(value), {}}; }
@@ -18,9 +18,9 @@ TEST(ClusterMap, NamesTheMasterOfASlot) {
                               array({integer(7), integer(7), node(text("::1"), 3)})}),
                        asked);
   ASSERT_TRUE(map);
-  EXPECT_EQ(map->master_of(5), (Endpoint{"10.0.0.1", 1}));
+  EXPECT_EQ(map->master_of(5), (net::Endpoint{"10.0.0.1", 1}));
   EXPECT_EQ(map->master_of(6), std::nullopt);
-  EXPECT_EQ(map->master_of(7), (Endpoint{"::1", 3}));
+  EXPECT_EQ(map->master_of(7), (net::Endpoint{"::1", 3}));
   EXPECT_EQ(map->ranges[0].nodes.size(), 2U);
 }
 
@@ -28,8 +28,8 @@ TEST(ClusterMap, TakesTheHostThatWasAskedWhereNoneIsSaid) {
   const auto map = ClusterMap::read(
       array({array({integer(0), integer(1), node({}, 1)}), array({integer(2), integer(3), node(text(""), 2)})}), asked);
   ASSERT_TRUE(map);
-  EXPECT_EQ(map->master_of(0), (Endpoint{asked.host, 1}));
-  EXPECT_EQ(map->master_of(2), (Endpoint{asked.host, 2}));
+  EXPECT_EQ(map->master_of(0), (net::Endpoint{asked.host, 1}));
+  EXPECT_EQ(map->master_of(2), (net::Endpoint{asked.host, 2}));
 }
 
 TEST(ClusterMap, TakesNoReplicaForAMasterThatIsNotKnown) {
@@ -61,14 +61,14 @@ TEST(ClusterMap, NamesEachNodeOnceAndNoMoreThanAClusterHas) {
   EXPECT_EQ(map->nodes(Which::all).size(), ClusterMap::max_nodes);
   rows.resize(30);
   const auto two = ClusterMap::read(array(rows), asked);
-  EXPECT_EQ(two->nodes(Which::masters), (std::vector<Endpoint>{{"h0", 1}, {"h1", 1}}));
-  EXPECT_EQ(two->nodes(Which::all), (std::vector<Endpoint>{{"h0", 1}, {"replica", 1}, {"h1", 1}}));
+  EXPECT_EQ(two->nodes(Which::masters), (std::vector<net::Endpoint>{{"h0", 1}, {"h1", 1}}));
+  EXPECT_EQ(two->nodes(Which::all), (std::vector<net::Endpoint>{{"h0", 1}, {"replica", 1}, {"h1", 1}}));
 }
 
 TEST(ClusterMap, ReadsThePlaceOfARedirection) {
-  EXPECT_EQ(place_of("10.0.0.1:6379", asked), (Endpoint{"10.0.0.1", 6379}));
-  EXPECT_EQ(place_of("fe80::1:6379", asked), (Endpoint{"fe80::1", 6379}));
-  EXPECT_EQ(place_of(":7001", asked), (Endpoint{asked.host, 7001}));
+  EXPECT_EQ(place_of("10.0.0.1:6379", asked), (net::Endpoint{"10.0.0.1", 6379}));
+  EXPECT_EQ(place_of("fe80::1:6379", asked), (net::Endpoint{"fe80::1", 6379}));
+  EXPECT_EQ(place_of(":7001", asked), (net::Endpoint{asked.host, 7001}));
   for (const char* text : {"", "10.0.0.1", "?:1", "h:0", "h:65536", "h:x"}) EXPECT_FALSE(place_of(text, asked)) << text;
 }
 

@@ -1,4 +1,4 @@
-#include "redis/connection.hpp"
+#include "stores/redis/client/connection.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,19 +15,19 @@ using base::Readiness;
 using base::Result;
 
 // Has these bytes for each read, and takes all that is written.
-class EndlessStream final : public Stream {
+class EndlessStream final : public net::Stream {
  public:
   EndlessStream(std::string& written, std::string bytes) : written_(written), bytes_(std::move(bytes)) {
     readable_.raise();
   }
 
   Result<short> handshake() override { return 0; }
-  Result<Transfer> read(std::span<char> into) override {
-    return Transfer{.bytes = bytes_.copy(into.data(), into.size())};
+  Result<net::Transfer> read(std::span<char> into) override {
+    return net::Transfer{.bytes = bytes_.copy(into.data(), into.size())};
   }
-  Result<Transfer> write(std::span<const char> bytes) override {
+  Result<net::Transfer> write(std::span<const char> bytes) override {
     written_.append(bytes.data(), bytes.size());
-    return Transfer{.bytes = bytes.size()};
+    return net::Transfer{.bytes = bytes.size()};
   }
   bool has_buffered() const override { return false; }
   int fd() const override { return readable_.fd(); }

@@ -10,6 +10,9 @@
 
 namespace rlock::lock {
 
+/// A lock without a prefix.
+inline Name named(std::string key) { return {key, key}; }
+
 /// A backend whose answers a test lays down beforehand, step by step; what was asked of it is counted. The last answer
 /// of a list is used again. May be asked by one thread and told to by another.
 class FakeBackend final : public Backend {

@@ -8,18 +8,18 @@
 #include <string>
 #include <variant>
 
+#include "base/bounds.hpp"
 #include "base/retry.hpp"
 #include "forged_server.hpp"
 #include "lock/acquire.hpp"
 #include "lock/lease.hpp"
-#include "lock/single_server.hpp"
-#include "redis/bounds.hpp"
 #include "show/json.hpp"
 #include "show/prometheus.hpp"
 #include "show/status_table.hpp"
 #include "show/waiting.hpp"
+#include "stores/redis/single_server.hpp"
 
-namespace rlock::lock {
+namespace rlock::redis {
 namespace {
 
 using namespace std::chrono_literals;
@@ -47,7 +47,7 @@ std::string last_run(std::int64_t value) {
   return "1 " + text + " " + text + " " + text + " " + text + " " + text + " 0 " + text + " " + text + " 1 host user c";
 }
 
-const Request request{Names("k"), "token", 30s, {}};
+const lock::Request request{{"k", "k"}, "token", 30s, {}};
 
 class ForgedAnswers : public testing::Test {
  protected:
@@ -77,9 +77,9 @@ TEST_F(ForgedAnswers, AWaiterLooksAgainInTimeAndNotWithoutAPause) {
       if (at != 5) items[at] = number(value);
       script = array(items);
       SingleServer waiter(server.session(5s), plain_scripts);
-      const auto acquired = waiter.acquire(request, Queue::yes, wait());
+      const auto acquired = waiter.acquire(request, lock::Queue::yes, wait());
       ASSERT_TRUE(acquired) << acquired.error().message;
-      const auto& busy = std::get<Busy>(*acquired);
+      const auto& busy = std::get<lock::Busy>(*acquired);
       EXPECT_LT(busy.look_at - BootClock::now(), 200s) << value << " as item " << at;
       // A lease that has just ended is looked at at once, and then again with a pause: only a first, foreign one.
       if (value > 0 && at == 3) {
@@ -97,9 +97,9 @@ TEST_F(ForgedAnswers, AWaiterLooksAgainInTimeAndNotWithoutAPause) {
 
 TEST_F(ForgedAnswers, AGrantHasAFence) {
   for (const auto value : forged) {
-    if (value > 0 && value <= redis::max_counted) continue;
+    if (value > 0 && value <= base::max_counted) continue;
     script = array({number(1), number(value), bulk("")});
-    const auto acquired = backend.acquire(request, Queue::no, wait());
+    const auto acquired = backend.acquire(request, lock::Queue::no, wait());
     ASSERT_FALSE(acquired) << value;
     EXPECT_EQ(acquired.error().code, base::ErrorCode::internal);
   }
@@ -107,9 +107,9 @@ TEST_F(ForgedAnswers, AGrantHasAFence) {
 
 TEST_F(ForgedAnswers, ALeaseIsHeldThoughItsFenceIsNone) {
   for (const auto value : forged) {
-    if (value > 0 && value <= redis::max_counted) continue;
+    if (value > 0 && value <= base::max_counted) continue;
     script = array({number(1), number(value), bulk("")});
-    const auto renewed = backend.renew(request, Watch::no, wait());
+    const auto renewed = backend.renew(request, lock::Watch::no, wait());
     ASSERT_TRUE(renewed) << value;
     EXPECT_TRUE(renewed->is_of_lease(7)) << value;
     script = array({number(1), number(value), bulk(record(value)), bulk("x")});
@@ -124,18 +124,18 @@ TEST_F(ForgedAnswers, OtherAnswersAreReadToo) {
     script = array({number(2), number(value), bulk(last_run(value))});
     auto satisfied = request;
     satisfied.once = 1s;
-    const auto acquired = backend.acquire(satisfied, Queue::no, wait());
+    const auto acquired = backend.acquire(satisfied, lock::Queue::no, wait());
     ASSERT_TRUE(acquired) << value;
-    EXPECT_GE(std::get<Done>(*acquired).ago, 0ms);
-    EXPECT_LE(std::get<Done>(*acquired).ago, redis::max_span);
+    EXPECT_GE(std::get<lock::AlreadySucceeded>(*acquired).ago, 0ms);
+    EXPECT_LE(std::get<lock::AlreadySucceeded>(*acquired).ago, base::max_span);
 
     script = array({number(value), number(value)});
-    (void)backend.renew(request, Watch::no, wait());
+    (void)backend.renew(request, lock::Watch::no, wait());
     (void)backend.check(request, wait());
     script = number(value);
     (void)backend.raise(request, 7, wait());
     script = array({number(value), bulk(record(value))});
-    (void)backend.release(request, Force::yes, wait());
+    (void)backend.release(request, lock::Force::yes, wait());
 
     auto replicated = request;
     replicated.replicas = 1;
@@ -186,10 +186,10 @@ TEST_F(ForgedAnswers, MessagesWithoutAnEndKeepNobodyFromTheEndOfAWait) {
   ForgedServer flooding(
       [&](const std::vector<std::string>& command) { return command[0] == "EVALSHA" ? flood : "+OK\r\n"; });
   SingleServer waiter(flooding.session(200ms), plain_scripts);
-  const auto acquired = waiter.acquire(request, Queue::no, wait(100ms));
+  const auto acquired = waiter.acquire(request, lock::Queue::no, wait(100ms));
   ASSERT_FALSE(acquired);
   EXPECT_EQ(acquired.error().code, base::ErrorCode::unreachable);
 }
 
 }  // namespace
-}  // namespace rlock::lock
+}  // namespace rlock::redis

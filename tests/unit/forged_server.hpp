@@ -15,8 +15,8 @@
 
 #include "base/event.hpp"
 #include "base/fd.hpp"
-#include "redis/fixed_locator.hpp"
-#include "redis/session.hpp"
+#include "stores/redis/client/session.hpp"
+#include "stores/redis/locate/fixed_locator.hpp"
 
 namespace rlock {
 

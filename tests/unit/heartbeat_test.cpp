@@ -1,8 +1,8 @@
-#include "lock/heartbeat.hpp"
+#include "stores/redis/heartbeat.hpp"
 
 #include <gtest/gtest.h>
 
-namespace rlock::lock {
+namespace rlock::redis {
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,4 +35,4 @@ TEST(Heartbeat, ComesLongBeforeItIsMissed) {
 }
 
 }  // namespace
-}  // namespace rlock::lock
+}  // namespace rlock::redis

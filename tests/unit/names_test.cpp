@@ -1,4 +1,4 @@
-#include "lock/names.hpp"
+#include "stores/redis/scripts/names.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <set>
 
 #include "lock/who.hpp"
-#include "redis/fixed_locator.hpp"
-#include "redis/session.hpp"
-#include "redis/slot.hpp"
+#include "stores/redis/client/session.hpp"
+#include "stores/redis/locate/fixed_locator.hpp"
+#include "stores/redis/locate/slot.hpp"
 
-namespace rlock::lock {
+namespace rlock::redis {
 namespace {
 
 TEST(Names, CarryTheLockAsHashTag) {
@@ -81,8 +81,8 @@ TEST(Names, OfDifferentLocksDiffer) {
 }
 
 TEST(Who, SurvivesItsWayThroughTheServer) {
-  const Who who{"web 1", 123, "", "make  all 'x'"};
-  const auto back = Who::decode(who.encode());
+  const lock::Who who{"web 1", 123, "", "make  all 'x'"};
+  const auto back = lock::Who::decode(who.encode());
   EXPECT_EQ(back.host, "web_1");
   EXPECT_EQ(back.pid, 123);
   EXPECT_EQ(back.user, "?");
@@ -90,24 +90,24 @@ TEST(Who, SurvivesItsWayThroughTheServer) {
 }
 
 TEST(Record, IsReadAsTheScriptsWriteIt) {
-  const auto record = Record::decode("1 s 1700000000000001 1700000000000000 42 7 web1 ann ./job -x");
+  const auto record = lock::Record::decode("1 s 1700000000000001 1700000000000000 42 7 web1 ann ./job -x");
   ASSERT_TRUE(record);
   EXPECT_EQ(record->since_us, 1700000000000000);
   EXPECT_EQ(record->fence, 42U);
   EXPECT_EQ(record->who.summary(), "ann@web1 pid 7");
   EXPECT_EQ(record->who.command, "./job -x");
-  EXPECT_TRUE(Record::decode("1"));
-  EXPECT_TRUE(Record::decode("1" + std::string(5, ' ')));
-  EXPECT_EQ(record->mode, Mode{});
-  const auto several = Record::decode("2 s 1700000000000001 1700000000000000 42 4 7 web1 ann ./job -x");
+  EXPECT_TRUE(lock::Record::decode("1"));
+  EXPECT_TRUE(lock::Record::decode("1" + std::string(5, ' ')));
+  EXPECT_EQ(record->mode, lock::Mode{});
+  const auto several = lock::Record::decode("2 s 1700000000000001 1700000000000000 42 4 7 web1 ann ./job -x");
   ASSERT_TRUE(several);
-  EXPECT_EQ(several->mode, (Mode{.kind = Mode::Kind::slots, .slots = 4}));
+  EXPECT_EQ(several->mode, (lock::Mode{.kind = lock::Mode::Kind::slots, .slots = 4}));
   EXPECT_EQ(several->who.summary(), "ann@web1 pid 7");
   for (const auto* other : {"", "x", " ", "2 s 1 1 1 y 7 web1 ann ", "2 s 1 1 1 0 7 web1 ann ", "3 s 1 1 1 7 web1 ann ",
                             "11 s 1 1 1 7 web1 ann "}) {
-    EXPECT_FALSE(Record::decode(other)) << other;
+    EXPECT_FALSE(lock::Record::decode(other)) << other;
   }
 }
 
 }  // namespace
-}  // namespace rlock::lock
+}  // namespace rlock::redis

@@ -10,7 +10,7 @@
 #include "base/exit_status.hpp"
 #include "cli/help.hpp"
 #include "lock/lease.hpp"
-#include "redis/address.hpp"
+#include "stores/redis/locate/address.hpp"
 
 namespace rlock::cli {
 namespace {

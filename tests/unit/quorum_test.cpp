@@ -1,4 +1,4 @@
-#include "lock/quorum.hpp"
+#include "stores/quorum/quorum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "lock/lease.hpp"
 
-namespace rlock::lock {
+namespace rlock::quorum {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,43 +26,47 @@ class FakeVoter final : public Voter {
  public:
   explicit FakeVoter(std::string name) : name_(std::move(name)) {}
 
-  base::Result<Acquired> acquire(const Request& request, Queue queue, Wait wait) override {
+  base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, Wait wait) override {
     const auto sent = BootClock::now();
-    asked.push_back(queue == Queue::yes ? "queue" : "acquire");
+    asked.push_back(queue == lock::Queue::yes ? "queue" : "acquire");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    if (holder.empty() && is_young) return Busy{.kept_for = 1s};
+    if (holder.empty() && is_young) return lock::Busy{.kept_for = 1s};
     if (holder.empty()) holder = request.token, fence_of_holder = ++last_fence;
     if (on_grant && holder == request.token) on_grant();
-    if (holder != request.token) return Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == Queue::yes ? 7 : 0};
-    return Grant{fence_of_holder, sent, run_id};
+    if (holder != request.token)
+      return lock::Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == lock::Queue::yes ? 7 : 0};
+    return lock::Grant{fence_of_holder, sent, run_id};
   }
-  base::Result<Standing> renew(const Request& request, Watch, Wait wait) override {
+  base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch, Wait wait) override {
     const auto sent = BootClock::now();
     asked.push_back("renew");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     const bool reclaims = holder.empty() && has_restarted;
     if (reclaims) holder = request.token;
     if (holder == request.token) {
-      return Standing{
-          .holder = Standing::Holder::us, .fence = fence_of_holder, .counts_from = sent, .is_reclaimed = reclaims};
+      return lock::Standing{.holder = lock::Standing::Holder::us,
+                            .fence = fence_of_holder,
+                            .counts_from = sent,
+                            .is_reclaimed = reclaims};
     }
-    return Standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+    return lock::Standing{.holder = holder.empty() ? lock::Standing::Holder::nobody : lock::Standing::Holder::other};
   }
-  base::Result<Standing> check(const Request& request, Wait wait) override {
+  base::Result<lock::Standing> check(const lock::Request& request, Wait wait) override {
     asked.push_back("check");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    if (holder == request.token) return Standing{.holder = Standing::Holder::us, .fence = fence_of_holder};
-    const Standing standing{.holder = holder.empty() ? Standing::Holder::nobody : Standing::Holder::other};
+    if (holder == request.token) return lock::Standing{.holder = lock::Standing::Holder::us, .fence = fence_of_holder};
+    const lock::Standing standing{.holder =
+                                      holder.empty() ? lock::Standing::Holder::nobody : lock::Standing::Holder::other};
     if (on_check) on_check();
     return standing;
   }
-  base::Result<Released> release(const Request& request, Force, Wait wait) override {
+  base::Result<lock::Released> release(const lock::Request& request, lock::Force, Wait wait) override {
     asked.push_back("release");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    if (let_go(request)) return Released{ReleaseOutcome::released};
-    return Released{holder.empty() ? ReleaseOutcome::absent : ReleaseOutcome::not_owner};
+    if (let_go(request)) return lock::Released{lock::ReleaseOutcome::released};
+    return lock::Released{holder.empty() ? lock::ReleaseOutcome::absent : lock::ReleaseOutcome::not_owner};
   }
-  base::Result<void> give_back(const Request& request, Wait wait) override {
+  base::Result<void> give_back(const lock::Request& request, Wait wait) override {
     asked.push_back("give back");
     if (breaks_on_give_back) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
@@ -70,7 +74,7 @@ class FakeVoter final : public Voter {
     return {};
   }
   bool may_give_back() const override { return breaks_on_give_back; }
-  base::Result<bool> raise(const Request& request, std::uint64_t fence, Wait wait) override {
+  base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, Wait wait) override {
     asked.push_back("raise");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     if (holder != request.token) return false;
@@ -81,12 +85,12 @@ class FakeVoter final : public Voter {
   bool may_reclaim() const override { return has_restarted; }
   bool may_hold() const override { return !holder.empty(); }
   std::vector<pollfd> wait_fds() const override { return {}; }
-  base::Result<Event> drain() override {
+  base::Result<lock::Event> drain() override {
     if (hangs_up) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
-    return Event{};
+    return lock::Event{};
   }
-  base::Result<std::vector<Inspection>> inspect(std::span<const std::string>, std::int64_t, Wait) override {
-    return std::vector<Inspection>{};
+  base::Result<std::vector<lock::Inspection>> inspect(std::span<const std::string>, std::int64_t, Wait) override {
+    return std::vector<lock::Inspection>{};
   }
   base::Result<std::vector<std::string>> list(const std::string&, Wait) override { return std::vector<std::string>{}; }
   base::Result<std::vector<std::string>> warnings(Wait) override { return std::vector<std::string>{}; }
@@ -122,7 +126,7 @@ class FakeVoter final : public Voter {
     if (BootClock::now() < until) return base::fail(ErrorCode::unreachable, "no answer from " + name_);
     return {};
   }
-  bool let_go(const Request& request) {
+  bool let_go(const lock::Request& request) {
     if (holder != request.token) return false;
     holder.clear();
     return true;
@@ -144,15 +148,17 @@ class QuorumTest : public testing::Test {
     }
     return servers;
   }
-  base::Result<Acquired> acquire(Queue queue = Queue::no) {
+  base::Result<lock::Acquired> acquire(lock::Queue queue = lock::Queue::no) {
     return quorum_->acquire(request_, queue, {BootClock::now() + 300ms, plain_});
   }
-  base::Result<Standing> renew() { return quorum_->renew(request_, Watch::no, {BootClock::now() + 300ms, plain_}); }
-  static bool is_grant(const base::Result<Acquired>& acquired) {
-    return acquired && std::holds_alternative<Grant>(*acquired);
+  base::Result<lock::Standing> renew() {
+    return quorum_->renew(request_, lock::Watch::no, {BootClock::now() + 300ms, plain_});
   }
-  static bool is_busy(const base::Result<Acquired>& acquired) {
-    return acquired && std::holds_alternative<Busy>(*acquired);
+  static bool is_grant(const base::Result<lock::Acquired>& acquired) {
+    return acquired && std::holds_alternative<lock::Grant>(*acquired);
+  }
+  static bool is_busy(const base::Result<lock::Acquired>& acquired) {
+    return acquired && std::holds_alternative<lock::Busy>(*acquired);
   }
   std::size_t ours() const {
     return static_cast<std::size_t>(std::ranges::count_if(s_, [](const auto* s) { return s->holder == "me"; }));
@@ -164,7 +170,7 @@ class QuorumTest : public testing::Test {
   base::PlainPoller plain_;
   std::vector<FakeVoter*> s_;
   std::unique_ptr<Quorum> quorum_;
-  Request request_{Names("rlock:k"), "me", 400ms, {}, {}, 400ms};
+  lock::Request request_{{"k", "rlock:k"}, "me", 400ms, {}, {}, 400ms};
 };
 
 TEST_F(QuorumTest, ThreeOfFiveAreEnough) {
@@ -205,21 +211,21 @@ TEST_F(QuorumTest, TheFirstIsAskedAlone) {
 
 TEST_F(QuorumTest, KeepsWhatIsBeforeTheGapAndGivesBackTheRest) {
   hold({1, 2, 3});
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   EXPECT_EQ(s_[0]->holder, "me");
   EXPECT_EQ(s_[4]->holder, "");
   EXPECT_EQ(s_[1]->asked.back(), "queue");
   for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
-  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(is_grant(acquire(lock::Queue::yes)));
 }
 
 TEST_F(QuorumTest, AWaiterKeepsItsVotesBeforeTheGapAliveAndAsksNoMoreThanThat) {
   hold({1, 2, 3});
   const auto end = BootClock::now() + 2 * request_.ttl;
   while (BootClock::now() < end) {
-    const auto acquired = acquire(Queue::yes);
+    const auto acquired = acquire(lock::Queue::yes);
     ASSERT_TRUE(is_busy(acquired));
-    plain_.wait({}, std::min(end, std::get<Busy>(*acquired).look_at));
+    plain_.wait({}, std::min(end, std::get<lock::Busy>(*acquired).look_at));
     ASSERT_TRUE(quorum_->drain());
   }
   EXPECT_GE(s_[0]->asked.size(), 4U);
@@ -231,14 +237,14 @@ TEST_F(QuorumTest, AWaiterWhoseVoteBeforeTheGapCannotBeRenewedDoesNotAskAllTheTi
     s_.clear();
     quorum_ = std::make_unique<Quorum>(make(), 300ms);
     hold({1, 2, 3});
-    ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+    ASSERT_TRUE(is_busy(acquire(lock::Queue::yes)));
     s_[0]->delay = delay;
     s_[0]->is_down = delay == 0s;
     const auto end = BootClock::now() + request_.ttl;
     while (BootClock::now() < end) {
-      const auto acquired = acquire(Queue::yes);
+      const auto acquired = acquire(lock::Queue::yes);
       ASSERT_TRUE(is_busy(acquired));
-      plain_.wait({}, std::min(end, std::get<Busy>(*acquired).look_at));
+      plain_.wait({}, std::min(end, std::get<lock::Busy>(*acquired).look_at));
       ASSERT_TRUE(quorum_->drain());
     }
     for (const auto* s : s_) EXPECT_LE(s->asked.size(), 12U);
@@ -248,13 +254,13 @@ TEST_F(QuorumTest, AWaiterWhoseVoteBeforeTheGapCannotBeRenewedDoesNotAskAllTheTi
 TEST_F(QuorumTest, AWaiterComesBackAtOnceWhereItsConnectionBreaksButNotAllTheTime) {
   hold({0, 1, 2, 3, 4});
   s_[0]->hangs_up = true;
-  ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+  ASSERT_TRUE(is_busy(acquire(lock::Queue::yes)));
   const auto first = quorum_->drain();
   ASSERT_TRUE(first);
   EXPECT_LE(first->look_at, BootClock::now());
   const auto end = BootClock::now() + 400ms;
   while (BootClock::now() < end) {
-    ASSERT_TRUE(is_busy(acquire(Queue::yes)));
+    ASSERT_TRUE(is_busy(acquire(lock::Queue::yes)));
     const auto event = quorum_->drain();
     ASSERT_TRUE(event);
     plain_.wait({}, std::min(end, event->look_at));
@@ -265,10 +271,10 @@ TEST_F(QuorumTest, AWaiterComesBackAtOnceWhereItsConnectionBreaksButNotAllTheTim
 TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
   hold({1, 2, 3});
   s_[4]->breaks_on_give_back = true;
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   s_[4]->asked.clear();
   for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
-  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(is_grant(acquire(lock::Queue::yes)));
   EXPECT_TRUE(s_[4]->asked.empty());
 }
 
@@ -276,33 +282,33 @@ TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
 TEST_F(QuorumTest, AServerThatWasDownWhenItsVoteWasToBeGivenBackVotesAsSoonAsItIsBack) {
   hold({1, 2, 3});
   s_[4]->on_grant = [&] { s_[4]->is_down = true; };
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   EXPECT_EQ(s_[4]->holder, "me");
   s_[4]->on_grant = {};
   s_[4]->is_down = false;
   s_[1]->holder.clear();
-  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(is_grant(acquire(lock::Queue::yes)));
   EXPECT_EQ(s_[4]->holder, "me");
 }
 
 // A second release that the server does not hear of would keep it out for longer.
 TEST_F(QuorumTest, AServerThatDidNotAnswerIsLookedAtBeforeItIsAskedForARelease) {
   hold({1, 2, 3});
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   EXPECT_EQ(s_[0]->holder, "me");
   plain_.wait({}, BootClock::now() + request_.ttl / 2);
   for (const auto i : {0U, 1U, 2U, 3U}) s_[i]->is_down = true;
-  EXPECT_FALSE(acquire(Queue::yes));
+  EXPECT_FALSE(acquire(lock::Queue::yes));
   ASSERT_TRUE(quorum_->drain());
   EXPECT_EQ(s_[0]->asked.back(), "check");
   for (auto* s : s_) s->holder.clear(), s->is_down = false;
-  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(is_grant(acquire(lock::Queue::yes)));
 }
 
 TEST_F(QuorumTest, ServersThatMustNotBeAskedDoNotCountAsUsableAndAreWaitedFor) {
   hold({1, 2, 3});
   s_[4]->breaks_on_give_back = true;
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   s_[3]->holder.clear();
   for (const auto i : {1U, 2U}) s_[i]->is_down = true;
   auto acquired = acquire();
@@ -317,7 +323,7 @@ TEST_F(QuorumTest, YoungServersDoNotVote) {
   for (const std::size_t i : {0U, 1U, 2U}) s_[i]->is_young = true;
   const auto acquired = acquire();
   ASSERT_TRUE(is_busy(acquired));
-  EXPECT_TRUE(std::get<Busy>(*acquired).kept_for);
+  EXPECT_TRUE(std::get<lock::Busy>(*acquired).kept_for);
   EXPECT_EQ(ours(), 0U);
 }
 
@@ -333,7 +339,7 @@ TEST_F(QuorumTest, AHungServerIsPassedOverAndItsLateVoteIsTakenUp) {
 TEST_F(QuorumTest, ServersThatAreAllFarAwayGrantTheLock) {
   for (auto* s : s_) s->delay = 90ms;
   request_.ttl = request_.grace = 4s;
-  EXPECT_TRUE(is_grant(quorum_->acquire(request_, Queue::no, {BootClock::now() + 2s, plain_})));
+  EXPECT_TRUE(is_grant(quorum_->acquire(request_, lock::Queue::no, {BootClock::now() + 2s, plain_})));
 }
 
 TEST_F(QuorumTest, ServersThatStoodStillAreAskedAgain) {
@@ -351,10 +357,10 @@ TEST_F(QuorumTest, SlowServersAreWaitedForWhereAMajorityNeedsThem) {
   const auto before = BootClock::now();
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Standing::Holder::us);
+  EXPECT_EQ(renewed->holder, lock::Standing::Holder::us);
   EXPECT_GE(renewed->counts_from, before);
   EXPECT_TRUE(quorum_->check(request_, {BootClock::now() + 300ms, plain_}));
-  EXPECT_TRUE(quorum_->release(request_, Force::no, {BootClock::now() + 300ms, plain_}));
+  EXPECT_TRUE(quorum_->release(request_, lock::Force::no, {BootClock::now() + 300ms, plain_}));
 }
 
 // One is down, so that it is tried again before the slow ones have answered.
@@ -381,10 +387,10 @@ TEST_F(QuorumTest, AVoteThatOutlivedItsLeaseKeepsNobodyOut) {
 
 TEST_F(QuorumTest, TheFirstOfTheQueueFindsThatOnlyOneServerIsHeld) {
   hold({0});
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   EXPECT_TRUE(s_[1]->asked.empty());
   plain_.wait({}, BootClock::now() + 1s);
-  EXPECT_TRUE(is_grant(acquire(Queue::yes)));
+  EXPECT_TRUE(is_grant(acquire(lock::Queue::yes)));
 }
 
 TEST_F(QuorumTest, WhoIsAboutToAskTheOthersIsLeftTime) {
@@ -409,7 +415,7 @@ TEST_F(QuorumTest, BusyIsSaidOnlyByAMajority) {
 TEST_F(QuorumTest, ALateVoteBehindTheGapIsGivenBack) {
   hold({1, 2, 3});
   s_[4]->delay = 120ms;
-  EXPECT_TRUE(is_busy(acquire(Queue::yes)));
+  EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   for (int i = 0; i < 20 && s_[4]->asked.back() != "give back"; ++i) {
     plain_.wait({}, BootClock::now() + 20ms);
     ASSERT_TRUE(quorum_->drain());
@@ -424,7 +430,7 @@ TEST_F(QuorumTest, TheFenceIsTheLargestAndAMajorityKnowsItBefore) {
   s_[0]->is_down = s_[4]->is_down = true;
   const auto acquired = acquire();
   ASSERT_TRUE(is_grant(acquired));
-  EXPECT_EQ(std::get<Grant>(*acquired).fence, 41U);
+  EXPECT_EQ(std::get<lock::Grant>(*acquired).fence, 41U);
   for (const std::size_t i : {1U, 2U, 3U}) EXPECT_GE(s_[i]->last_fence, 41U);
 }
 
@@ -445,27 +451,27 @@ TEST_F(QuorumTest, AnEmptyServerIsTakenBackBeforeItsVoteEnds) {
   s_[0]->restart();
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Standing::Holder::us);
+  EXPECT_EQ(renewed->holder, lock::Standing::Holder::us);
   EXPECT_EQ(s_[0]->holder, "me");
 }
 
 TEST_F(QuorumTest, WhatIsTakenBackAfterItsVoteHasEndedDoesNotCount) {
   ASSERT_TRUE(is_grant(acquire()));
-  const auto deadline = LeaseTerms{400ms, {}, {}}.deadline(BootClock::now());
+  const auto deadline = lock::LeaseTerms{400ms, {}, {}}.deadline(BootClock::now());
   plain_.wait({}, deadline - 60ms);
   for (const std::size_t i : {0U, 1U, 2U}) {
     s_[i]->restart();
     s_[i]->delay = 100ms;
   }
   const auto renewed = renew();
-  EXPECT_FALSE(renewed && renewed->holder == Standing::Holder::us);
+  EXPECT_FALSE(renewed && renewed->holder == lock::Standing::Holder::us);
 }
 
 TEST_F(QuorumTest, WhoDoesNotHoldALockDoesNotAcquireItByRenewing) {
   for (const std::size_t i : {0U, 1U}) s_[i]->holder = "me";
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Standing::Holder::nobody);
+  EXPECT_EQ(renewed->holder, lock::Standing::Holder::nobody);
   EXPECT_EQ(ours(), 2U);
 }
 
@@ -482,7 +488,7 @@ TEST_F(QuorumTest, LostWhereAMajorityIsAnothers) {
   hold({0, 1, 2});
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Standing::Holder::other);
+  EXPECT_EQ(renewed->holder, lock::Standing::Holder::other);
 }
 
 // Another process acquired it, with 5. Two servers were won behind that, with fences that only they know.
@@ -504,20 +510,20 @@ TEST_F(QuorumTest, ACheckFindsTheFenceThatAMajorityKnows) {
 TEST_F(QuorumTest, AReleaseFindsThatAnotherHasAMajorityWhateverElseItReleases) {
   ASSERT_TRUE(is_grant(acquire()));
   for (const auto i : {0, 2, 4}) s_[static_cast<std::size_t>(i)]->holder = "another";
-  const auto released = quorum_->release(request_, Force::no, {BootClock::now() + 300ms, plain_});
+  const auto released = quorum_->release(request_, lock::Force::no, {BootClock::now() + 300ms, plain_});
   ASSERT_TRUE(released);
-  EXPECT_EQ(released->outcome, ReleaseOutcome::not_owner);
+  EXPECT_EQ(released->outcome, lock::ReleaseOutcome::not_owner);
 }
 
 TEST_F(QuorumTest, ReleaseDoesNotWaitForAServerThatStandsStill) {
   ASSERT_TRUE(is_grant(acquire()));
   s_[2]->delay = 5s;
   const auto start = BootClock::now();
-  const auto released = quorum_->release(request_, Force::no, {start + 5s, plain_});
+  const auto released = quorum_->release(request_, lock::Force::no, {start + 5s, plain_});
   ASSERT_TRUE(released);
-  EXPECT_EQ(released->outcome, ReleaseOutcome::released);
+  EXPECT_EQ(released->outcome, lock::ReleaseOutcome::released);
   EXPECT_LT(BootClock::now() - start, 2s);
 }
 
 }  // namespace
-}  // namespace rlock::lock
+}  // namespace rlock::quorum

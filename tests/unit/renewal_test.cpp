@@ -17,7 +17,7 @@ using Holder = Standing::Holder;
 using Loss = base::Permit::Loss;
 
 constexpr base::Duration ttl = 600ms;
-const Request request{Names("k"), "token", ttl, {}};
+const Request request{Name{"k", "k"}, "token", ttl, {}};
 
 base::Result<Standing> ours() { return Standing{Holder::us, 7, BootClock::now()}; }
 base::Result<Standing> unshaped() { return base::fail(ErrorCode::internal, "not understood"); }

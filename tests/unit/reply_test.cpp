@@ -1,10 +1,10 @@
-#include "redis/reply.hpp"
+#include "stores/redis/client/reply.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "redis/reply_reader.hpp"
+#include "stores/redis/client/reply_reader.hpp"
 
 namespace rlock::redis {
 namespace {

@@ -34,16 +34,16 @@ class SeveralTest : public testing::Test {
   /// script: what the backend of this key will answer; the second one, where there is a second.
   void add(const std::string& key, const Script& script = {}, const Script& again = {}) {
     scripts[key] = {script, again};
-    several.add({Names(key), {}, ttl, {}}, open(Names(key)));
+    several.add({named(key), {}, ttl, {}}, open(named(key)));
   }
-  std::unique_ptr<Backend> open(const Names& names) {
+  std::unique_ptr<Backend> open(const Name& name) {
     auto backend = std::make_unique<FakeBackend>();
     backend->acquired = {grant};
     backend->renewed = {ours};
-    auto& scripts_of_key = scripts[names.key];
-    const auto& script = scripts_of_key[std::min<std::size_t>(opened[names.key].size(), 1)];
+    auto& scripts_of_key = scripts[name.key];
+    const auto& script = scripts_of_key[std::min<std::size_t>(opened[name.key].size(), 1)];
     if (script) script(*backend);
-    opened[names.key].push_back(backend.get());
+    opened[name.key].push_back(backend.get());
     return backend;
   }
   FakeBackend& at(const std::string& key, std::size_t n = 0) { return *opened[key].at(n); }
@@ -62,7 +62,7 @@ class SeveralTest : public testing::Test {
   std::map<std::string, std::array<Script, 2>> scripts;
   std::map<std::string, std::vector<FakeBackend*>> opened;
   LeaseTerms terms = *LeaseTerms::make(ttl, std::nullopt, Renewing::yes);
-  Several several{terms, [this](const Names& names) { return open(names); }};
+  Several several{terms, [this](const Name& name) { return open(name); }};
 };
 
 TEST_F(SeveralTest, KeysAreAcquiredInTheOrderOfTheirNames) {
@@ -200,7 +200,7 @@ TEST_F(SeveralTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
 }
 
 TEST_F(SeveralTest, AKeyThatIsHeldAroundIsRenewedAndNotReleased) {
-  several.add_held({Names("z"), "theirs", ttl, {}}, open(Names("z")), Lease{"theirs", 7, BootClock::now()});
+  several.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
   add("a", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(2 * ttl), Outcome::busy);
   EXPECT_GE(at("z").renewals, 3);
@@ -209,7 +209,7 @@ TEST_F(SeveralTest, AKeyThatIsHeldAroundIsRenewedAndNotReleased) {
 
 TEST_F(SeveralTest, TheLossOfAKeyThatIsHeldAroundCannotBeMendedByBeginningAgain) {
   scripts["z"] = {[](auto& backend) { backend.renewed = {of_another}; }};
-  several.add_held({Names("z"), "theirs", ttl, {}}, open(Names("z")), Lease{"theirs", 7, BootClock::now()});
+  several.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
   add("a", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(), Outcome::lost);
   EXPECT_EQ(several.concerned_key(), "z");

@@ -1,28 +1,22 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/option_table.hpp"
-#include "redis/address.hpp"
-#include "redis/url.hpp"
+#include "stores/registry/registry.hpp"
 
 namespace rlock::cli::rows {
 
 inline Complaint set_server(commands::Options& options, std::string_view text) {
-  const auto urls = redis::split_list(text);
-  if (text.empty()) return "the URL is empty; write redis://HOST or another form of rlock help";
-  for (std::size_t i = 0; i < urls.size(); ++i) {
-    // The URL is not repeated: there may be a password in it.
-    if (const auto address = redis::Address::parse(urls[i]); !address) {
-      return (urls.size() == 1 ? "the URL "
-                               : "URL " + std::to_string(i + 1) + " of " + std::to_string(urls.size()) + " ") +
-             address.error().message;
-    }
-    options.servers.emplace_back(urls[i]);
-  }
+  auto urls = stores::read_urls(text);
+  if (!urls) return urls.error().message;
+  std::ranges::move(*urls, std::back_inserter(options.servers));
   return std::nullopt;
 }
 
 inline Complaint set_compat(commands::Options& options, std::string_view text) {
-  options.compat = text == "redisson" ? commands::Compat::redisson : commands::Compat::none;
+  options.compat = text == "redisson" ? stores::Compat::redisson : stores::Compat::none;
   return std::nullopt;
 }
 

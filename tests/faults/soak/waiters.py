@@ -20,7 +20,7 @@ EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue delete
 
 def claim_ms():
     """How long a hand-off may stay unconfirmed; the scripts say it."""
-    with open(FAULTS + "/../../src/lock/scripts/common.lua") as file:
+    with open(FAULTS + "/../../src/stores/redis/scripts/common.lua") as file:
         return int(re.search(r"CLAIM_MS = (\d+)", file.read())[1])
 
 

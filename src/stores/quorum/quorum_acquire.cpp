@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <utility>
+
+#include "stores/quorum/quorum.hpp"
+
+namespace rlock::quorum {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::Instant;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// A waiter looks at least this often, so that one server that stands still holds up nobody for long.
+constexpr Duration max_look = 1s;
+
+}  // namespace
+
+// The first server in the order that somebody else holds.
+Member* Quorum::gap() {
+  const auto found = std::ranges::find_if(
+      members_, [](const auto& m) { return m->said == Member::Said::held && !m->call.is_running(); });
+  return found == members_.end() ? nullptr : found->get();
+}
+
+// A non-queueing acquire at the first server that answers, there alone: asked all at once, two clients would take the
+// servers from each other. With Queue::yes it queues there.
+Result<void> Quorum::ask_the_first(lock::Queue queue, Wait wait) {
+  const auto now = BootClock::now();
+  const auto decided = [&] {
+    return count([&](const Member& m) {
+             return m.flight == bid_.flight &&
+                    (m.said == Member::Said::yes || m.said == Member::Said::held || m.said == Member::Said::done);
+           }) > 0;
+  };
+  for (const bool skipped : {false, true}) {
+    for (auto& member : members_) {
+      if (member->counts(now) || (now < member->skipped_until) != skipped) continue;
+      if (!member->acquire(queue, wait.until())) continue;
+      RLOCK_TRY(
+          fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
+      if (decided()) return {};
+    }
+  }
+  // All are slow: wait for the first of them.
+  return fly(wait, decided);
+}
+
+// A run that succeeded has told so each server that it had a vote of, when it gave that vote back. So one of any q that
+// vote for the next run knows of it, and what one says is true.
+const Member* Quorum::who_is_done() const {
+  const auto found = std::ranges::find_if(
+      members_, [](const auto& m) { return m->said == Member::Said::done && !m->call.is_running(); });
+  return found == members_.end() ? nullptr : found->get();
+}
+
+Result<void> Quorum::ask_the_others(Wait wait) {
+  for (auto& member : members_) {
+    const bool has_answered = member->flight == bid_.flight && member->said != Member::Said::nothing;
+    member->is_to_ask = !member->is_fresh(BootClock::now()) && !has_answered;
+    if (member->call.is_running()) member->flight = bid_.flight;
+  }
+  // Where all votes so far are ours, there is nothing to do but to wait for the others, however slow they are.
+  const auto is_contended = [&] {
+    return count([](const Member& m) { return m.said == Member::Said::held || m.said == Member::Said::young; }) > 0;
+  };
+  const auto decided = [&] {
+    for (auto& member : members_) {
+      // A vote that is being released can be asked for again when that has ended.
+      if (!member->is_to_ask || member->call.is_running()) continue;
+      member->is_to_ask = false;
+      if (!member->is_fresh(BootClock::now())) member->acquire(lock::Queue::no, wait.until());
+    }
+    const auto at = BootClock::now();
+    const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.call.is_running(); });
+    return votes(at) >= quorum_ || lost > members_.size() - quorum_ || who_is_done() != nullptr;
+  };
+  return fly(wait, decided, is_contended);
+}
+
+// Before a lease is used, q servers that hold the token know its fence, the largest of all votes': whoever gets q votes
+// later has one of theirs, and a larger fence.
+Result<bool> Quorum::raise_all(Wait wait) {
+  const auto now = BootClock::now();
+  const auto fence = largest_fence(now);
+  if (std::exchange(bid_.fence, fence) != fence) {
+    for (auto& member : members_) member->is_raised = false;
+  }
+  for (auto& member : members_) {
+    if (!member->counts(now)) continue;
+    if (member->fence == bid_.fence) member->is_raised = true;
+    if (!member->is_raised) member->raise(wait.until());
+  }
+  const auto raised = [&] {
+    const auto at = BootClock::now();
+    return count([&](const Member& m) { return m.counts(at) && m.is_raised; }) >= quorum_;
+  };
+  RLOCK_TRY(fly(wait, raised));
+  return raised();
+}
+
+// What is held at the gap may be a vote of a lease that is over on all the others: its server was away when it was
+// released, and had kept it. Whether q servers are free, or ours, and still are a moment later: else it is that of a
+// client who has yet to ask them. No vote is asked for. Where too few servers answer to say so, that is an error if
+// `must_know`.
+Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
+  for (const bool again : {false, true}) {
+    ++bid_.flight;
+    gap.flight = bid_.flight;
+    const auto start = BootClock::now();
+    for (auto& member : members_) {
+      member->standing.reset();
+      if (member.get() != &gap && !member->counts(start)) member->check(wait.until());
+    }
+    const auto open = [&] {
+      return count([&](const Member& m) { return m.flight == bid_.flight && m.call.is_running(); });
+    };
+    const auto answered = [&] {
+      return 1 + count([&](const Member& m) { return m.standing.has_value() || (&m != &gap && m.counts(start)); });
+    };
+    const auto free = [&] {
+      return count([&](const Member& m) {
+        return m.counts(start) ||
+               (m.standing && m.standing->holder == lock::Standing::Holder::nobody && start >= m.silent_until);
+      });
+    };
+    RLOCK_TRY(fly(
+        wait, [&] { return answered() >= quorum_ && (free() >= quorum_ || free() + open() < quorum_); },
+        [&] { return answered() >= quorum_; }));
+    if (answered() < quorum_ && must_know) return unavailable();
+    for (auto& member : members_) {
+      if (member.get() != &gap && member->flight == bid_.flight) member->said = Member::Said::nothing;
+    }
+    if (free() < quorum_) return false;
+    const auto moment = BootClock::now() + patience;
+    while (!again && BootClock::now() < moment && !wait.is_over()) {
+      if (drive(wait.at_most(moment)) == base::Readiness::interrupted) return base::interrupted();
+    }
+  }
+  return true;
+}
+
+// Two URLs may lead to one server, which then has two votes. A text that is not a run id tells nothing.
+Result<void> Quorum::tell_apart() const {
+  const auto now = BootClock::now();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto& run_id = members_[i]->run_id;
+    const bool is_random = run_id.size() == 40 && run_id.find_first_not_of(run_id.front()) != std::string::npos;
+    if (!is_random || !members_[i]->counts(now)) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!members_[j]->counts(now) || members_[j]->run_id != run_id) continue;
+      return base::fail(ErrorCode::configuration,
+                        members_[j]->voter->name() + " and " + members_[i]->voter->name() + " are the same server");
+    }
+  }
+  return {};
+}
+
+Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue queue, Wait wait) {
+  const auto own = begin(request);
+  has_acquired_ = true;
+  bool has_looked = false;
+  stage_ = Stage::acquiring;
+  wait = wait.at_most(BootClock::now() + timeout_);
+  if (waits_at_ == nullptr) RLOCK_TRY(settle(wait));
+  // A second time where the first server became ours, and another is the gap now.
+  for (std::size_t round = 0; round < members_.size() && !wait.is_over(); ++round) {
+    ++bid_.flight;
+    for (auto& member : members_) {
+      if (!member->call.is_running()) member->said = Member::Said::nothing;
+    }
+    auto now = BootClock::now();
+    if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
+    if (who_is_done() != nullptr) break;
+    now = BootClock::now();
+    auto* const at = gap();
+    const bool waits = at != nullptr && queue == lock::Queue::yes && at == waits_at_;
+    if (votes(now) == 0 || waits) {
+      const bool is_next = waits && at->busy->rank == 0 && now >= looked_at_ + max_look;
+      const bool is_stale = (is_next || (at != nullptr && own.is_only_try)) && !std::exchange(has_looked, true) &&
+                            RLOCK_TRY(is_free_but_for(*at, own.is_only_try, wait));
+      if (is_next) looked_at_ = BootClock::now();
+      wait_at(at);
+      if (!is_stale) break;
+    }
+    RLOCK_TRY(ask_the_others(wait));
+    if (who_is_done() != nullptr) break;
+    if (votes(BootClock::now()) >= quorum_) {
+      ++bid_.flight;
+      const bool is_raised = RLOCK_TRY(raise_all(wait));
+      RLOCK_TRY(tell_apart());
+      if (is_raised) {
+        waits_at_ = nullptr;
+        stage_ = Stage::holding;
+        tell_of_absent();
+        renewing_since_ = {};
+        return lock::Grant{bid_.fence, counts_from(BootClock::now()), {}};
+      }
+    }
+    wait_at(gap());
+    if (waits_at_ == nullptr || queue == lock::Queue::no) break;
+    tidy();
+  }
+  return not_acquired();
+}
+
+void Quorum::wait_at(Member* gap) {
+  if (std::exchange(waits_at_, gap) != gap) looked_at_ = BootClock::now();
+}
+
+// Keeps the votes before the gap, and releases the others.
+Result<lock::Acquired> Quorum::not_acquired() {
+  if (const auto* member = who_is_done()) {
+    waits_at_ = nullptr;
+    tidy();
+    return *member->done;
+  }
+  if (waits_at_ != nullptr) keep();
+  auto result = why_not();
+  tidy();
+  return result;
+}
+
+// Renews the votes before the gap. Nobody waits for the answers.
+void Quorum::keep() {
+  for (auto& member : members_) {
+    if (member.get() == waits_at_) return;
+    const auto now = BootClock::now();
+    if (member->counts(now) && !member->is_fresh(now)) member->acquire(lock::Queue::no, now + timeout_);
+  }
+}
+
+Result<lock::Acquired> Quorum::why_not() const {
+  const auto now = BootClock::now();
+  if (waits_at_ != nullptr) {
+    auto busy = *waits_at_->busy;
+    busy.look_at = std::min(busy.look_at, now + max_look);
+    for (const auto& member : members_) {
+      if (!member->counts(now)) continue;
+      // The next try, where one is under way or has failed: to look at once would be to ask all the time.
+      const auto again = std::max(member->counts_from, member->asked) + bid_.request->ttl / 3;
+      if (again > now) busy.look_at = std::min(busy.look_at, again);
+    }
+    return busy;
+  }
+  // Young servers: how long until enough of them vote.
+  std::vector<Duration> young;
+  for (const auto& member : members_) {
+    if (member->said == Member::Said::young) young.push_back(*member->busy->kept_for);
+  }
+  const auto failed = count([](const Member& m) { return m.said == Member::Said::failed || m.call.is_running(); });
+  if (young.empty() || failed > members_.size() - quorum_) return unavailable();
+  std::ranges::sort(young);
+  const auto others = members_.size() - failed - young.size();
+  const auto kept = young[std::min(young.size() - 1, quorum_ > others ? quorum_ - others - 1 : 0)];
+  lock::Busy busy;
+  busy.kept_for = busy.holder_ttl = kept;
+  busy.look_at = now + std::min(kept, max_look);
+  return busy;
+}
+
+// Releases the votes that we do not wait with: all behind the gap, or all where there is no gap.
+void Quorum::tidy() {
+  if (stage_ != Stage::acquiring) return;
+  bool is_behind = waits_at_ == nullptr;
+  for (auto& member : members_) {
+    if (member.get() == waits_at_) {
+      is_behind = true;
+      continue;
+    }
+    const auto now = BootClock::now();
+    if (is_behind && member->has_to_give_back(now)) member->give_back(now + timeout_);
+  }
+}
+
+}  // namespace rlock::quorum

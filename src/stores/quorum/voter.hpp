@@ -1,0 +1,22 @@
+#pragma once
+
+#include "lock/backend.hpp"
+
+namespace rlock::quorum {
+
+/// One of several servers that keep a lock by majority; see Quorum.
+class Voter : public lock::Backend {
+ public:
+  /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the
+  /// token may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
+  virtual base::Result<void> give_back(const lock::Request& request, base::Wait wait) = 0;
+  /// Whether the last give_back went out and had no answer: it may still come, and take away a vote.
+  virtual bool may_give_back() const = 0;
+  /// Whether a renewal has tried to reclaim the lock, and it is not known whether it did or yet will.
+  virtual bool may_reclaim() const = 0;
+  /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the
+  /// record. Returns whether it does.
+  virtual base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, base::Wait wait) = 0;
+};
+
+}  // namespace rlock::quorum

@@ -1,0 +1,328 @@
+#include "stores/redis/locate/address.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "net/url.hpp"
+
+namespace rlock::redis {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+constexpr std::size_t max_socket_path = 107;  // bytes
+constexpr int max_database = 1'000'000;
+constexpr std::uint16_t sentinel_port = 26379;
+constexpr std::size_t min_quorum_servers = 3;
+constexpr std::size_t max_quorum_servers = 7;
+
+enum class Tls { no, yes };
+
+struct Scheme {
+  std::string_view name;
+  Kind kind;
+  Tls tls;
+};
+
+constexpr std::array schemes{
+    Scheme{"redis", Kind::server, Tls::no},
+    Scheme{"rediss", Kind::server, Tls::yes},
+    Scheme{"redis+sentinel", Kind::sentinel, Tls::no},
+    Scheme{"rediss+sentinel", Kind::sentinel, Tls::yes},
+    Scheme{"redis+cluster", Kind::cluster, Tls::no},
+    Scheme{"rediss+cluster", Kind::cluster, Tls::yes},
+};
+
+Result<int> read_database(std::string_view text) {
+  const auto database = text.empty() ? std::optional(0) : base::parse_number<int>(text, max_database);
+  if (!database || *database < 0) return fail(ErrorCode::usage, "has a database that is not a number");
+  return *database;
+}
+
+// Of names, and of IPv6 addresses with their %INTERFACE.
+bool is_host_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._:%").find(c) != std::string_view::npos;
+}
+
+Result<net::Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port) {
+  net::Endpoint endpoint{"", default_port};
+  std::optional<std::string_view> port;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return fail(ErrorCode::usage, "has an IPv6 address without its ]");
+    endpoint.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    if (!text.empty() && !text.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
+    if (!text.empty()) port = text.substr(1);
+  } else {
+    const auto colon = text.find(':');
+    endpoint.host = text.substr(0, colon);
+    if (colon != std::string_view::npos) port = text.substr(colon + 1);
+  }
+  if (endpoint.host.empty()) return fail(ErrorCode::usage, "has no host");
+  // What ends with %40 is a password, which is not to be shown.
+  const bool has_escape = endpoint.host.contains('%') && !endpoint.host.contains(':');
+  if (has_escape || !std::ranges::all_of(endpoint.host, is_host_letter)) {
+    return fail(ErrorCode::usage, "has a character in its host that no name or address has");
+  }
+  if (!port) return endpoint;
+  const auto parsed = base::parse_number<unsigned>(*port, 65535);
+  if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
+  endpoint.port = static_cast<std::uint16_t>(*parsed);
+  return endpoint;
+}
+
+// The same server may be named in capitals too, and an IPv6 address with or without its zeros.
+bool is_same(const net::Endpoint& one, const net::Endpoint& other) {
+  const auto canonical = [](const std::string& host) {
+    std::array<unsigned char, sizeof(in6_addr)> address{};
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (::inet_pton(AF_INET6, host.c_str(), address.data()) == 1) {
+      return std::string(::inet_ntop(AF_INET6, address.data(), text.data(), text.size()));
+    }
+    return base::lowered(host);
+  };
+  return one.port == other.port && canonical(one.host) == canonical(other.host);
+}
+
+Result<std::vector<net::Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
+  if (hosts.starts_with(',') || hosts.ends_with(',') || hosts.find(",,") != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has an extra comma");
+  }
+  if (hosts.find(' ') != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has a space in it; write a comma, and no space, between two hosts");
+  }
+  if (kind == Kind::server && hosts.find(',') != std::string_view::npos) {
+    return fail(ErrorCode::usage,
+                "names several hosts: independent servers have a URL each; those of a Cluster are redis+cluster://, "
+                "Sentinels redis+sentinel://");
+  }
+  std::vector<net::Endpoint> endpoints;
+  while (true) {
+    const auto comma = hosts.find(',');
+    auto endpoint =
+        RLOCK_TRY(read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : default_port));
+    if (std::ranges::any_of(endpoints, [&](const net::Endpoint& other) { return is_same(endpoint, other); })) {
+      return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
+    }
+    endpoints.push_back(std::move(endpoint));
+    if (comma == std::string_view::npos) return endpoints;
+    hosts.remove_prefix(comma + 1);
+  }
+}
+
+// /master[/db], or [/db].
+Result<void> read_path(std::string_view path, Address& address) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  if (address.kind == Kind::sentinel) {
+    const auto master = net::unescape(base::take_until(path, '/'));
+    if (!master || master->empty()) {
+      return fail(ErrorCode::usage, "names no master; write redis+sentinel://host[:port],.../master[/db]");
+    }
+    if (base::has_control(*master)) return fail(ErrorCode::usage, "has a control character in the name of its master");
+    address.master = *master;
+  }
+  address.database = RLOCK_TRY(read_database(path));
+  if (address.kind == Kind::cluster && address.database != 0) {
+    return fail(ErrorCode::usage, "names a database; a Cluster has only one");
+  }
+  return {};
+}
+
+Result<void> read_query(const net::Url& url, Address& address) {
+  for (const auto& [name, value] : url.query) {
+    std::string* field = nullptr;
+    if (address.tls && name == "cacert") field = &address.tls->cacert;
+    if (address.tls && name == "cert") field = &address.tls->cert;
+    if (address.tls && name == "key") field = &address.tls->key;
+    if (address.kind == Kind::sentinel && name == "sentinel_user") field = &address.sentinel_user;
+    if (address.kind == Kind::sentinel && name == "sentinel_password_file") field = &address.sentinel_password_file;
+    if (field == nullptr) {
+      std::string known;
+      if (address.tls) known += "cacert=FILE&cert=FILE&key=FILE";
+      if (address.kind == Kind::sentinel)
+        known += std::string(known.empty() ? "" : "&") + "sentinel_user=USER&sentinel_password_file=FILE";
+      return fail(ErrorCode::usage, known.empty() ? "cannot have a ?query; that is for rediss:// and redis+sentinel://"
+                                                  : "cannot have another ?query than ?" + known);
+    }
+    if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
+    *field = value;
+  }
+  if (address.tls && address.tls->cert.empty() != address.tls->key.empty()) {
+    return fail(ErrorCode::usage, "needs both ?cert= and ?key=");
+  }
+  if (!address.sentinel_user.empty() && address.sentinel_password_file.empty()) {
+    return fail(ErrorCode::usage, "has a ?sentinel_user= without ?sentinel_password_file=");
+  }
+  return {};
+}
+
+Result<Address> read_unix(const net::Url& url, Address address) {
+  address.transport = Transport::unix_socket;
+  const auto path = net::unescape(url.hosts + url.path);
+  if (!path || !path->starts_with('/')) return fail(ErrorCode::usage, "needs an absolute path: unix:///path");
+  if (path->find('\0') != std::string::npos) return fail(ErrorCode::usage, "has a NUL in its path");
+  if (path->size() > max_socket_path) {
+    return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
+  }
+  address.path = *path;
+  for (const auto& [name, value] : url.query) {
+    if (name != "db") return fail(ErrorCode::usage, "has a query other than ?db=N");
+    address.database = RLOCK_TRY(read_database(value.empty() ? "none" : value));
+  }
+  return address;
+}
+
+std::string text_of(std::span<const net::Endpoint> endpoints) {
+  std::string hosts;
+  for (const auto& endpoint : endpoints) hosts += (hosts.empty() ? "" : ",") + endpoint.name();
+  return hosts;
+}
+
+// Of `redis://WORD`, in place of which somebody may have written the password: what is more than a word is a host.
+bool may_be_secret(const net::Url& url) {
+  return url.user.empty() && !url.password && url.hosts.find_first_of(".:,") == url.hosts.npos &&
+         url.hosts != "localhost";
+}
+
+void add_to_query(std::string& query, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  query += query.empty() ? '?' : '&';
+  query += std::string(name) + "=" + net::escape(value, "%?&#,");
+}
+
+// A password that has an unescaped / or ? ends there for us, and its @ stands behind, where few URLs have one.
+bool has_late_at(std::string_view text) {
+  const auto place = text.find("://");
+  if (place == std::string_view::npos) return false;
+  const auto end = text.find_first_of("/?", place + 3);
+  return end != std::string_view::npos && text.find('@', end) != std::string_view::npos;
+}
+
+Result<Address> parse_url(std::string_view text) {
+  Address address;
+  const auto url = RLOCK_TRY(net::Url::split(text));
+  address.user = url.user;
+  address.password = url.password;
+  if (url.has_lone_word) address.lone_word = LoneWord::password;
+  if (url.scheme == "unix") return read_unix(url, std::move(address));
+  const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
+  if (scheme == schemes.end()) {
+    return fail(
+        ErrorCode::usage,
+        "has an unknown form; write redis://host[:port][/db], unix:///path, local, or another form of rlock help");
+  }
+  address.kind = scheme->kind;
+  if (scheme->tls == Tls::yes) address.tls.emplace();
+  RLOCK_TRY(read_query(url, address));
+  address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
+  address.host_may_be_secret = may_be_secret(url);
+  RLOCK_TRY(read_path(url.path, address));
+  return address;
+}
+
+}  // namespace
+
+Result<Address> Address::parse(std::string_view text) {
+  Address address;
+  if (text == "local") {
+    address.transport = Transport::unix_socket;
+    address.is_local = true;
+    return address;
+  }
+  if (text.empty()) return fail(ErrorCode::usage, "is empty");
+  auto parsed = parse_url(text);
+  if (!parsed && has_late_at(text)) parsed.error().message += "; in a password write %2F for / and %3F for ?";
+  return parsed;
+}
+
+std::string Address::display() const {
+  std::string query;
+  if (tls) {
+    add_to_query(query, "cacert", tls->cacert);
+    add_to_query(query, "cert", tls->cert);
+    add_to_query(query, "key", tls->key);
+  }
+  add_to_query(query, "sentinel_user", sentinel_user);
+  add_to_query(query, "sentinel_password_file", sentinel_password_file);
+  return text(user, text_of(endpoints)) + query;
+}
+
+std::string Address::name() const {
+  if (!host_may_be_secret) return text(lone_word == LoneWord::user ? "" : user, text_of(endpoints));
+  return text("", "***");
+}
+
+std::string Address::text(std::string_view user_part, const std::string& hosts) const {
+  if (is_local) return "local";
+  const auto who = user_part.empty() ? std::string() : net::escape(user_part, "%:@/?#,") + ":@";
+  if (transport == Transport::unix_socket) {
+    return "unix://" + who + net::escape(path, "%?,") + (database != 0 ? "?db=" + std::to_string(database) : "");
+  }
+  const auto tls_wanted = tls ? Tls::yes : Tls::no;
+  const auto* scheme =
+      std::ranges::find_if(schemes, [&](const Scheme& s) { return s.kind == kind && s.tls == tls_wanted; });
+  return std::string(scheme->name) + "://" + who + hosts + (master.empty() ? "" : "/" + net::escape(master, "%/?,")) +
+         (database != 0 ? "/" + std::to_string(database) : "");
+}
+
+std::string Address::shown_host() const {
+  return host_may_be_secret ? "the host of the URL (not shown: it may be a password)" : endpoints.front().host;
+}
+
+void Address::take_lone_word_for_user() {
+  if (lone_word != LoneWord::password) return;
+  lone_word = LoneWord::user;
+  user = std::move(*password);
+  password.reset();
+}
+
+std::string_view Address::lone_word_note() const {
+  switch (lone_word) {
+    case LoneWord::none:
+      break;
+    case LoneWord::password:
+      return "; the word before the @ was taken for the password: write USER:@ if it is the user";
+    case LoneWord::user:
+      return "; the word before the @ was taken for the user, as the password comes from elsewhere: write :PASSWORD@ "
+             "if it is the password";
+  }
+  return "";
+}
+
+Result<void> check_together(std::span<const Address> addresses) {
+  if (addresses.size() == 1) return {};
+  for (const auto& one : addresses) {
+    if (one.kind == Kind::server && !one.is_local) continue;
+    return fail(ErrorCode::usage, "names " + one.name() +
+                                      " beside other servers; a majority can be of redis://, rediss:// and unix:// "
+                                      "servers only");
+  }
+  if (addresses.size() < min_quorum_servers || addresses.size() > max_quorum_servers) {
+    return fail(ErrorCode::usage, "names " + std::to_string(addresses.size()) +
+                                      " servers; name one, or 3 to 7 of which a majority keeps the lock");
+  }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto& one = addresses[i];
+    const auto is_one = [&](const Address& other) {
+      if (one.transport != other.transport) return false;
+      return one.transport == Transport::tcp ? is_same(one.endpoints.front(), other.endpoints.front())
+                                             : one.path == other.path;
+    };
+    if (std::ranges::any_of(addresses.first(i), is_one)) {
+      return fail(ErrorCode::usage, "names the server of " + one.name() + " twice");
+    }
+  }
+  return {};
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,77 @@
+#include "stores/registry/registry.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "net/url.hpp"
+#include "stores/redis/store.hpp"
+
+namespace rlock::stores {
+
+using base::Result;
+
+namespace {
+
+// The first is that of the default URL, and says what is wrong with a URL that none knows.
+const std::array kinds{&redis::store_kind};
+
+const Kind& kind_of(std::string_view url) {
+  const auto scheme = url.substr(0, url.find("://"));
+  const auto knows = [&](const Kind* kind) {
+    for (auto left = kind->schemes; !left.empty();) {
+      if (base::take_word(left) == scheme) return true;
+    }
+    return false;
+  };
+  const auto* const found = std::ranges::find_if(kinds, knows);
+  return found == kinds.end() ? *kinds.front() : **found;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open(const Settings& settings) {
+  return kind_of(settings.urls.empty() ? "" : settings.urls.front()).open(settings);
+}
+
+Result<std::vector<std::string>> read_urls(std::string_view list) {
+  if (list.empty()) {
+    return base::fail(base::ErrorCode::usage, "the URL is empty; write redis://HOST or another form of rlock help");
+  }
+  std::vector<std::string> urls;
+  const auto split = net::split_list(list);
+  for (const auto& part : split) {
+    std::string url(part);
+    if (const auto checked = kind_of(url).check_url(url); !checked) {
+      const auto which = split.size() == 1
+                             ? std::string("the URL ")
+                             : "URL " + std::to_string(urls.size() + 1) + " of " + std::to_string(split.size()) + " ";
+      return base::fail(checked.error().code, which + checked.error().message);
+    }
+    urls.push_back(std::move(url));
+  }
+  return urls;
+}
+
+bool has_password(std::span<const std::string> urls, bool is_elsewhere) {
+  return std::ranges::any_of(urls,
+                             [&](const std::string& url) { return kind_of(url).has_password(url, is_elsewhere); });
+}
+
+bool is_reserved(std::string_view wire_key) {
+  return std::ranges::any_of(kinds, [&](const Kind* kind) { return kind->is_reserved(wire_key); });
+}
+
+std::vector<UrlForm> url_forms() {
+  std::vector<UrlForm> forms;
+  for (const auto* kind : kinds) forms.insert(forms.end(), kind->forms.begin(), kind->forms.end());
+  return forms;
+}
+
+std::string libraries() {
+  std::string text;
+  for (const auto* kind : kinds) text += (text.empty() ? "" : ", ") + kind->libraries();
+  return text;
+}
+
+}  // namespace rlock::stores
