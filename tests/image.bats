@@ -105,3 +105,27 @@ for_the_other() {
   crun --root "$PWD/state" --cgroup-manager=disabled run --bundle bundle "rlock-image-$$" >out 2>err || skip "crun: $(head -n 1 err)"
   grep -q "^rlock $(cat "$BATS_TEST_DIRNAME/../VERSION")" out
 }
+
+@test "podman loads it and runs it, as nobody" {
+  command -v podman >/dev/null || skip 'no podman'
+  [ "$(id -u)" = 0 ] || skip 'this needs root'
+  make_image "$RLOCK"
+  # All that it keeps is here.
+  with_podman() {
+    podman --root "$PWD/storage" --runroot "$PWD/run" --tmpdir "$PWD/tmp" --storage-driver vfs --cgroup-manager cgroupfs "$@"
+  }
+  local runtime image
+  image=rlock:$(cat "$BATS_TEST_DIRNAME/../VERSION")
+  with_podman load --quiet --input "rlock-${image#*:}-image.tar" 2>err
+  [ "$(with_podman image inspect --format '{{.User}} {{.Architecture}}' "$image" 2>err)" = "65534:65534 $(own_processor)" ]
+  for runtime in crun runc; do
+    # Where its own limits are above those of this shell it may not set them.
+    if with_podman --runtime "$runtime" run --rm --network none --ulimit nofile=256:256 --ulimit nproc=256:256 \
+      "$image" --version >out 2>err; then
+      grep -q "^$(echo "$image" | tr : ' ')" out
+      return
+    fi
+  done
+  # A machine without cgroups that it may write, such as a container, starts none.
+  skip "podman: $(tail -n 1 err)"
+}
