@@ -101,6 +101,12 @@ class Session {
   std::vector<int> fds() const;
   /// When the last flight's first byte was about to be sent: where a lease counts from (R3 of tests/PROOFS.md).
   base::Instant sent_at() const { return sent_at_; }
+  /// Whether the last request, begun when the session had sent at `before`, went out and was not answered: it may have
+  /// been carried out.
+  template <class T>
+  bool is_unanswered(const base::Result<T>& result, base::Instant before) const {
+    return !result && result.error().code == base::ErrorCode::unreachable && sent_at_ != before;
+  }
   /// For messages; holds no password.
   const std::string& name() const { return locator_->name(); }
 
