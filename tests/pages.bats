@@ -29,6 +29,37 @@ line() {
   run -0 rlock run -n nightly -- true
 }
 
+@test "operations: a password is rotated, and no job that runs or waits is lost" {
+  not_under_acl 'has a user of its own'
+  own_server
+  redis acl setuser rlock on '>old-password' '+@all' '~*' '&*'
+  echo old-password >password
+  echo new-password >new-password-file
+  export RLOCK_SERVER=unix://rlock:@$sock RLOCK_PASSWORD_FILE=$PWD/password RLOCK_TTL=3s
+  rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 3>&- &
+  local job=$! script owner
+  until_true 10 test -e up
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 1
+  owner="-o $(id -un) -g $(id -gn)"
+  script=$(sed -n '/^    redis-cli ACL SETUSER.*>/,/^    redis-cli ACL SETUSER.*</p' "$docs/operations.md")
+  [ "$(wc -l <<<"$script")" = 3 ]
+  script=${script//redis-cli/redis-cli -s "$sock"}
+  script=${script/-o root -g jobs/$owner}
+  sh -ec "${script/\/etc\/rlock\/password/$PWD/password}"
+  # Whoever connects anew needs the new one.
+  REDISCLI_AUTH=old-password expect 77 env -u RLOCK_PASSWORD_FILE rlock status
+  redis config resetstat
+  redis client kill type normal
+  redis client kill type pubsub
+  renewed() { [ "$(redis info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p')" -ge 4 ]; }
+  until_true 10 renewed
+  touch go
+  ended 5 "$job"
+  finish
+  [ -e ran ]
+}
+
 @test "operations: nothing is held" {
   # shellcheck disable=SC2016 # a pattern
   check=$(grep -oE '`rlock status --exit-code -q`' "$docs/operations.md" | tr -d '`')

@@ -280,6 +280,72 @@ refused() {
   ended 5 "$pid"
 }
 
+# rotating TTL [OPTION...]: a job under the password file ./file, its pid in $job. cut_off: the server has another
+# password, and all connections are made anew.
+rotating() {
+  redis <<<"acl setuser rota reset on >before +@all ~* &*" >/dev/null
+  echo before >file
+  export RLOCK_SERVER=unix://rota:@$sock
+  rlock run --password-file file --ttl "$1" -k 100ms "${@:2}" "$key" -- \
+    sh -c 'touch up; until [ -e go ]; do sleep 0.01; done; exit 5' 2>said 3>&- &
+  job=$!
+  until_true 10 test -e up
+  until_true 10 guard_of "$job"
+}
+cut_off() {
+  redis <<<"acl setuser rota resetpass >after" >/dev/null
+  redis config resetstat
+  redis client kill type normal
+}
+renewed() { [ "$(redis info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\).*/\1/p')" -ge 4 ]; }
+
+@test "a running job outlives a password that is rotated in its file, and so does a waiter" {
+  rotating 3s
+  background rlock run --password-file file "$key" -- touch ran
+  until_true 10 waiting 1
+  echo after >file
+  cut_off
+  until_true 10 renewed
+  touch go
+  ended 5 "$job"
+  until_true 10 test -e ran
+  finish
+  until_true 10 is_free
+  [ ! -s said ]
+}
+
+@test "it does where the file comes last, as long as the lease lasts; -v says where the refused password came from" {
+  rotating 3s -v
+  cut_off
+  until_true 10 grep -q 'not renewed: .*the user or password is wrong (WRONGPASS); the password comes from the file, --password-file; the lease' said
+  echo after >file
+  until_true 10 renewed
+  touch go
+  ended 5 "$job"
+  until_true 10 is_free
+}
+
+@test "the guard of a killed rlock knows the new password too" {
+  rotating 60s
+  echo after >file
+  cut_off
+  kill -KILL "$job"
+  until_true 10 is_free
+}
+
+@test "a message says where the refused password came from: the URL, the file, REDISCLI_AUTH" {
+  export RLOCK_SERVER=unix://ann:@$sock
+  printf 'wrong\n' >file
+  printf 'server = unix://ann:wrong@%s\n' "$sock" >conf
+  expect_error 77 '(WRONGPASS); the password comes from REDISCLI_AUTH; see' env REDISCLI_AUTH=wrong rlock status
+  expect_error 77 '; the password comes from the file, --password-file; see' rlock status --password-file file
+  expect_error 77 '; the password comes from the file, RLOCK_PASSWORD_FILE in the environment (--password-file); see' \
+    env RLOCK_PASSWORD_FILE=file rlock status
+  expect_error 77 '; the password comes from the URL, RLOCK_SERVER in the environment (--server); see' \
+    env RLOCK_SERVER="unix://ann:wrong@$sock" rlock status
+  expect_error 77 '; the password comes from the URL, conf line 1: server; see' env -u RLOCK_SERVER rlock status --config conf
+}
+
 @test "a signal while a server with a password does not answer: the late answer leaves no lock" {
   export RLOCK_SERVER
   RLOCK_SERVER=$(login ann)

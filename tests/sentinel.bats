@@ -150,7 +150,7 @@ lone() {
   RLOCK_SERVER="$(to "127.0.0.1:$lone_sentinel")?sentinel_password_file=$PWD/wrong"
   expect_error 77 'user or password is wrong' rlock run "$key" -- true
   RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")
-  expect_error 77 'user or password is wrong (WRONGPASS); a password of the Sentinels alone is ?sentinel_password_file=' \
+  expect_error 77 'user or password is wrong (WRONGPASS); the password comes from REDISCLI_AUTH; a password of the Sentinels alone is ?sentinel_password_file=' \
     rlock run "$key" -- true
   lone same "requirepass master"
   RLOCK_SERVER=$(to "127.0.0.1:$lone_sentinel")

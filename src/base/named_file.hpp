@@ -21,6 +21,8 @@ class NamedFile {
   static Result<NamedFile> open(const std::string& path, std::string called);
 
   int fd() const { return fd_.get(); }
+  /// Not a device or a pipe.
+  bool is_regular() const { return is_regular_; }
 
   /// All of it. Fails if it is longer than max bytes: what was named may be a device without an end.
   Result<std::string> read(std::size_t max) const;

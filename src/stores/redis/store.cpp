@@ -50,18 +50,22 @@ class Credentials {
 
   // Gives the address its passwords, and looks at the key of its certificate.
   Result<void> add_to(Address& address) {
+    if (address.password) address.password_source.name = "the URL, " + settings_.urls_source;
     if (!address.password && !settings_.password_file.empty()) {
       if (!of_file_) of_file_ = RLOCK_TRY(files_.read(settings_.password_file_source, settings_.password_file));
-      address.password = of_file_;
+      address.password = of_file_->text;
+      address.password_source = of_file_->source;
     }
     if (!address.password && !address.is_local && !password_of_environment().empty()) {
       address.password = password_of_environment();
+      address.password_source.name = "REDISCLI_AUTH";
     }
     // A user without a password is still sent to the server, which must not take us for the default user.
     if (!address.password && !address.user.empty()) address.password = "";
     if (!address.sentinel_password_file.empty()) {
-      address.sentinel_password =
-          RLOCK_TRY(files_.read("--server: ?sentinel_password_file", address.sentinel_password_file));
+      auto secret = RLOCK_TRY(files_.read("--server: ?sentinel_password_file", address.sentinel_password_file));
+      address.sentinel_password = std::move(secret.text);
+      address.sentinel_password_source = std::move(secret.source);
     }
     if (address.tls && !address.tls->key.empty()) {
       (void)RLOCK_TRY(files_.open("--server: ?key=", address.tls->key, "key"));
@@ -72,7 +76,7 @@ class Credentials {
  private:
   const Settings& settings_;
   stores::SecretFiles files_;
-  std::optional<std::string> of_file_;  // what stands in --password-file, which is read once: it may be a pipe
+  std::optional<stores::Secret> of_file_;  // what stands in --password-file, which is read once: it may be a pipe
 };
 
 bool is_this_machine(const net::Endpoint& endpoint) {
@@ -89,7 +93,8 @@ std::string in_the_clear(const Address& address) {
 }
 
 Greeting greeting_of(const Address& address) {
-  return {address.user, address.password, address.database, std::string(address.lone_word_note())};
+  return {address.user, address.password, address.database, std::string(address.lone_word_note()),
+          address.password_source};
 }
 
 // The same for all users of a server.

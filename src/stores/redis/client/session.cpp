@@ -136,8 +136,22 @@ std::vector<Command> Session::greeting_commands() const {
   return commands;
 }
 
+bool Session::has_new_password() {
+  if (!std::exchange(is_password_refused_, false) || !greeting_.source.read_again) return false;
+  auto now = greeting_.source.read_again();
+  if (!now || now == greeting_.password) return false;
+  greeting_.password = std::move(now);
+  return true;
+}
+
 Result<void> Session::send(std::span<const Command> commands, Wait wait) {
   wait = bounded(wait);
+  auto sent = send_once(commands, wait);
+  if (!sent && has_new_password()) return send_once(commands, wait);
+  return sent;
+}
+
+Result<void> Session::send_once(std::span<const Command> commands, Wait wait) {
   if (!connection_ || !std::exchange(is_chosen_, false)) RLOCK_TRY(open(wait));
   is_chosen_ = false;
   std::vector<Command> greeting;
@@ -150,6 +164,19 @@ Result<void> Session::send(std::span<const Command> commands, Wait wait) {
     }
   }
   return start(greeting, commands, wait);
+}
+
+base::Error Session::refusal_of(const Command& greeting, const Reply& reply) {
+  const bool lacks_password = greeting_.password && greeting_.password->empty();
+  if (lacks_password) return error_without_password(reply, name());
+  auto error = error_of(reply, name());
+  if (error.code != ErrorCode::refused) return error;
+  is_password_refused_ = greeting.front() == "AUTH";
+  if (is_password_refused_ && !greeting_.source.name.empty()) {
+    error.message += "; the password comes from " + greeting_.source.name;
+  }
+  error.message += greeting_.note;
+  return error;
 }
 
 Result<void> Session::start(std::span<const Command> greeting, std::span<const Command> commands, Wait wait) {
@@ -171,10 +198,7 @@ Result<void> Session::start(std::span<const Command> greeting, std::span<const C
       refusal = {ErrorCode::unready, name() + ": it is a replica, and still named as the master"};
       continue;
     }
-    if (!reply.is_error()) continue;
-    const bool lacks_password = greeting_.password && greeting_.password->empty();
-    refusal = lacks_password ? error_without_password(reply, name()) : error_of(reply, name());
-    if (refusal->code == ErrorCode::refused) refusal->message += greeting_.note;
+    if (reply.is_error()) refusal = refusal_of(greeting[i], reply);
   }
   if (refusal) return dropped<void>(std::move(*refusal));
   return {};

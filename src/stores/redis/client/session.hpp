@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/wait.hpp"
+#include "stores/common/secret_files.hpp"
 #include "stores/redis/client/connection.hpp"
 #include "stores/redis/client/locator.hpp"
 
@@ -20,6 +21,7 @@ struct Greeting {
   std::optional<std::string> password;
   int database = 0;
   std::string note{};  ///< what a message adds where it is refused
+  stores::SecretSource source{};
 };
 
 /// When the greeting is sent.
@@ -48,7 +50,8 @@ class Session {
   /// The next reply that is not a push; pushes before it go to the listener. Fails with unreachable where nothing else
   /// comes until the wait is over.
   base::Result<Reply> next_in_band(base::Wait wait);
-  /// Sends commands without reading any reply but those of the greeting.
+  /// Sends commands without reading any reply but those of the greeting. A password that is refused is read again where
+  /// it came from (SecretSource), and if it is another one by now, all is sent anew over a new connection.
   base::Result<void> send(std::span<const Command> commands, base::Wait wait);
 
   /// See Locator::is_private.
@@ -114,6 +117,9 @@ class Session {
   base::Result<void> connect(base::Wait wait);
   base::Result<base::Fd> connect_socket(Target& target, base::Wait wait);
   std::vector<Command> greeting_commands() const;
+  base::Result<void> send_once(std::span<const Command> commands, base::Wait wait);
+  base::Error refusal_of(const Command& greeting, const Reply& reply);
+  bool has_new_password();
   base::Result<void> start(std::span<const Command> greeting, std::span<const Command> commands, base::Wait wait);
   template <class T>
   base::Result<T> dropped(base::Error error);
@@ -125,8 +131,9 @@ class Session {
   Greet greet_;
   Reason reason_ = Reason::first;
   std::optional<Connection> connection_;
-  bool is_chosen_ = false;         ///< open() was called since the last send()
-  bool is_greeted_ = false;        ///< on this connection
+  bool is_chosen_ = false;   ///< open() was called since the last send()
+  bool is_greeted_ = false;  ///< on this connection
+  bool is_password_refused_ = false;
   std::uint64_t connections_ = 0;  ///< made so far
   std::string peer_;
   base::Instant connected_at_{};

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "net/endpoint.hpp"
 #include "net/tls.hpp"
+#include "stores/common/secret_files.hpp"
 
 namespace rlock::redis {
 
@@ -38,11 +39,13 @@ struct Address {
   std::string master;                             ///< sentinel: the name that the Sentinels know it by
   std::string user;                               ///< empty: the default user
   std::optional<std::string> password;
+  stores::SecretSource password_source;
   LoneWord lone_word = LoneWord::none;  ///< parse() takes it for the password
   bool host_may_be_secret = false;      ///< tcp: a lone word, such as a password that stands in place of the URL
   std::string sentinel_user;            ///< the same for the Sentinels
   std::string sentinel_password_file;   ///< as the URL has it; whoever reads it sets the next
   std::optional<std::string> sentinel_password;  ///< nullopt: they get the servers', if they ask for one
+  stores::SecretSource sentinel_password_source;
   int database = 0;
   bool is_local = false;  ///< the private server of this machine: nothing else counts
 

@@ -86,7 +86,7 @@ std::optional<Duration> down_after(const Reply& reply) {
 
 SentinelLocator::SentinelLocator(const Address& address)
     : address_(address),
-      greeting_{address.sentinel_user, address.sentinel_password, 0},
+      greeting_{address.sentinel_user, address.sentinel_password, 0, {}, address.sentinel_password_source},
       sentinels_(address.endpoints),
       name_(address.name()) {}
 
@@ -141,7 +141,7 @@ Result<SentinelLocator::Master> SentinelLocator::ask(const net::Endpoint& endpoi
   auto sentinel = session_with(endpoint);
   auto answer = sentinel.flight(questions, wait);
   if (answer && answer->front().error_code() == "NOAUTH" && !greeting_.password && address_.password) {
-    greeting_ = {address_.user, address_.password, 0};
+    greeting_ = {address_.user, address_.password, 0, {}, address_.password_source};
     sentinel = session_with(endpoint);
     answer = sentinel.flight(questions, wait);
   }
