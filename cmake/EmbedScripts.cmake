@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C++ source with the parts of the scripts of DIRECTORY, each once, and for each form of the lock's key the
-# scripts that they make, with their SHA-1, under which the server caches them: rights.lua, the form's file, common.lua, holders.lua,
-# queue.lua, and the script's own; acquire and release have beside.lua before their own too, and their short ways behind
+# scripts that they make, with their SHA-1, under which the server caches them: rights.lua, the form's file, the constants of
+# constants.hpp, common.lua, holders.lua, queue.lua, and the script's own; acquire and release have beside.lua before their own too, and their short ways behind
 # common.lua. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory
 # of its name. Lines that are comments are left out: they are half of the text, which goes to a server that does not know it.
 # Run with cmake -P.
@@ -12,6 +12,24 @@ foreach(part rights plain redisson common holders queue beside acquire_short rel
   string(SUBSTRING "${text}" 1 -1 text_of_${part})
   string(APPEND source "constexpr std::string_view ${part} = R\"lua(${text_of_${part}})lua\";\n")
 endforeach()
+file(STRINGS ${DIRECTORY}/constants.hpp constants REGEX "^inline constexpr ")
+set(text "")
+foreach(constant ${constants})
+  if(NOT constant MATCHES "^inline constexpr (base::Duration|std::chrono::microseconds|std::int64_t) ([a-z_]+)( = |{)([0-9']+)}?;$")
+    message(FATAL_ERROR "constants.hpp: not of the form that is written into the scripts: ${constant}")
+  endif()
+  string(TOUPPER ${CMAKE_MATCH_2} name)
+  set(unit "")
+  if(CMAKE_MATCH_1 STREQUAL base::Duration)
+    set(unit _MS)
+  elseif(CMAKE_MATCH_1 STREQUAL std::chrono::microseconds)
+    set(unit _US)
+  endif()
+  string(REPLACE "'" "" number ${CMAKE_MATCH_4})
+  string(APPEND text "local ${name}${unit} = ${number}\n")
+endforeach()
+set(text_of_constants "${text}")
+string(APPEND source "constexpr std::string_view constants = R\"lua(${text})lua\";\n")
 set(scripts "")
 foreach(form plain redisson)
   set(out ${SCRIPTS_OUT}/${form})
@@ -20,9 +38,9 @@ foreach(form plain redisson)
   endif()
   string(APPEND scripts "\nconst Scripts ${form}_scripts{\n")
   foreach(name acquire release renew reclaim raise check inspect)
-    set(parts rights ${form} common holders queue ${name})
+    set(parts rights ${form} constants common holders queue ${name})
     if(name MATCHES "^(acquire|release)$")
-      set(parts rights ${form} common ${name}_short holders queue beside ${name})
+      set(parts rights ${form} constants common ${name}_short holders queue beside ${name})
     endif()
     set(text "")
     foreach(part ${parts})

@@ -28,7 +28,7 @@ constexpr std::optional<Duration> ttl_of(std::int64_t pttl) {
 /// How many there are, or which one it is; -1: none.
 constexpr std::int64_t count_of(std::int64_t number) { return std::clamp<std::int64_t>(number, -1, 1'000'000'000); }
 
-/// The largest number that the scripts can count to (MAX_FENCE of common.lua), and the latest time: the year 2255.
+/// The largest number that the scripts of a server can count to, and the latest time: the year 2255.
 inline constexpr std::int64_t max_counted = (std::int64_t{1} << 53) - 1;
 
 /// An instant of a server's clock in microseconds since 1970, as a ticket is one; 0: none.

@@ -9,6 +9,7 @@
 
 #include "base/boot_timer.hpp"
 #include "base/duration.hpp"
+#include "base/late_requests.hpp"
 #include "base/log.hpp"
 
 namespace rlock::lock {
@@ -19,9 +20,10 @@ using base::Readiness;
 
 namespace {
 
-// A release leaves its tombstone for 30 s. Whoever has to know it from a deleted lock looks more often, in case the
-// server tells nothing.
+// Whoever has to know a released lock from a deleted one looks while the tombstone is there, in case the server tells
+// nothing.
 constexpr base::Duration max_pause_on_release{10'000};
+static_assert(2 * max_pause_on_release < base::tombstone_ttl);
 
 // A server whose table of tracked keys is too small (tracking-table-max-keys) tells of changes that are none: a key
 // that is looked at pushes others out of the table, whose holders look too, without an end. Others who renew under the

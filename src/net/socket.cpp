@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "base/late_requests.hpp"
+
 namespace rlock::net {
 namespace {
 
@@ -16,7 +18,7 @@ using base::fail;
 using base::Readiness;
 using base::Wait;
 
-// A peer that vanished without a word is noticed by the kernel within about 20 s, whatever we do.
+// A peer that vanished without a word is noticed by the kernel within about user_timeout, whatever we do.
 void set_tcp_options(int fd) {
   const auto set = [fd](int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
@@ -24,7 +26,7 @@ void set_tcp_options(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(base::user_timeout.count()));
 }
 
 base::Result<base::Fd> connect_one(const SocketAddress& address, const std::string& name, Wait wait) {

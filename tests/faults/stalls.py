@@ -22,10 +22,11 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+from constants import constant  # noqa: E402
 from servers import Server, until  # noqa: E402
 
-CLAIM = 1.0  # common.lua, CLAIM_MS, in seconds
-WATCHERS = 3  # there, too
+CLAIM = constant("claim") / 1000  # seconds
+WATCHERS = constant("watchers")
 # Of claims, for each of several who are frozen: who lives behind them looks a moment after each has ended.
 ABOUT_ONE = 1.1
 # Where the queue is lost, the server knows nobody but who has asked since. So the order is kept where nobody asks by chance

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/late_requests.hpp"
 #include "lock/lease.hpp"
 
 namespace rlock::quorum {
@@ -14,21 +15,13 @@ using base::Instant;
 using base::Result;
 using base::Wait;
 
-namespace {
-
-// For a token of which a release or a renewal may still be under way to a server: longer than the kernel goes on
-// sending (TCP_USER_TIMEOUT), as the tombstone.
-constexpr Duration silence = 31s;
-
-}  // namespace
-
 void Member::lose() {
   deadline = {};
   is_raised = false;
 }
 
 void Member::keep_silent() {
-  silent_until = BootClock::now() + silence;
+  silent_until = BootClock::now() + base::vote_silence;
   is_unclean = true;
 }
 

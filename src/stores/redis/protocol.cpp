@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bounds.hpp"
+#include "base/late_requests.hpp"
 #include "stores/redis/scripts/reply_shape.hpp"
 
 namespace rlock::redis {
@@ -21,8 +22,6 @@ using Next = ScriptRunner::Next;
 
 namespace {
 
-// Longer than the kernel goes on sending what a closed connection still had (TCP_USER_TIMEOUT).
-constexpr base::Duration tombstone_ttl{30'000};
 // Made when they are needed: a short job is not to pay for them.
 Command speak_resp3() { return {"HELLO", "3"}; }
 Command track_reads() { return {"CLIENT", "TRACKING", "ON", "NOLOOP"}; }
@@ -251,7 +250,7 @@ Result<lock::Released> Protocol::release(const lock::Request& request, lock::For
   ScriptCall call{scripts().release,
                   names_of(request),
                   request.token,
-                  {request.token, tombstone == Tombstone::yes ? std::to_string(tombstone_ttl.count()) : "0",
+                  {request.token, tombstone == Tombstone::yes ? std::to_string(base::tombstone_ttl.count()) : "0",
                    force == lock::Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold),
                    request.last_run},
                   request.grace,

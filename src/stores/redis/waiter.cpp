@@ -22,12 +22,12 @@ namespace {
 // How often a waiter polls that gets no messages.
 constexpr Duration min_poll = 50ms;
 constexpr Duration poll_jitter = 100ms;
+constexpr int max_poll_factor = 10;
+static_assert(max_poll_factor * (min_poll + poll_jitter) < constants::claim_poll);
 // When a lease ends, each waiter looks this much later than the one before it, so that not all ask at once.
 constexpr Duration rank_delay = 10ms;
-// The first waiters track the lock's key (common.lua, WATCHERS) once the queue has not moved for `settling`. After a
-// change of the key they wait for `touch_delay` before they look: by then most hand-offs are confirmed.
-constexpr std::int64_t watchers = 3;
-constexpr Duration settling = 500ms;
+// After a change of the key that the first waiters track they wait for this long before they look: by then most
+// hand-offs are confirmed.
 constexpr Duration touch_delay = 200ms;
 constexpr Duration touch_delay_of_rank = 150ms;
 // After a flush, or when the queue was lost, all waiters come back in their order.
@@ -39,8 +39,9 @@ constexpr Duration look_ahead_every = 1s;
 // After so many looks that messages asked for, and that found nothing new, they are believed less: a table of tracked
 // keys that is too small tells of changes that are none, and others may publish on our channel too.
 constexpr int max_vain_looks = 8;
-// Then between two looks. Shorter than a claim.
+// Then between two looks.
 constexpr Duration vain_pause = 500ms;
+static_assert(vain_pause < constants::claim);
 // By the same end of its lease a holder is known as the same, however long the answer took.
 constexpr Duration same_end{10};
 // A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
@@ -111,7 +112,7 @@ lock::Busy Waiter::saw(NotHeld not_held) {
   busy_ = std::move(not_held.busy);
   const bool queues = not_held.ticket != 0;
   queued_at(not_held.ticket);
-  is_first_ = busy_.rank >= 0 && busy_.rank < watchers;
+  is_first_ = busy_.rank >= 0 && busy_.rank < constants::watchers;
   busy_.look_at = next_look();
   busy_.ticket = queues ? ticket_ : 0;
   return busy_;
@@ -168,11 +169,12 @@ Instant Waiter::next_look() const {
   if (busy_.holder_ttl) look = std::min(look, now + *busy_.holder_ttl + 1ms + rank_share(rank_delay));
   if (wake_ == Wake::poll || protocol_.is_moving()) {
     // The further behind, the slower: a long queue must not load the server.
-    return std::min(look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, 10));
+    return std::min(
+        look, now + jittered(min_poll, poll_jitter) * std::min<std::int64_t>(1 + busy_.rank / 4, max_poll_factor));
   }
   const bool may_enter_beside = mode_.kind == lock::Mode::Kind::shared && busy_.holder && busy_.holder->mode == mode_;
   if (is_first_ && may_enter_beside) look = std::min(look, now + look_ahead_every);
-  if (is_first_ && !tracks_) look = std::min(look, now + settling + rank_share(rank_delay));
+  if (is_first_ && !tracks_) look = std::min(look, now + constants::watch + rank_share(rank_delay));
   // A foreign holder sends no message when it releases; only client tracking would.
   if (waits_for_foreign() && !tracks_) return now;
   if (waits_for_foreign() && !*tracks_) look = std::min(look, now + jittered(min_poll, poll_jitter));

@@ -6,22 +6,15 @@ is frozen ahead, for each may be woken; by a heartbeat where three are ahead and
 """
 
 import os
-import re
 import signal
 import time
 
+from constants import constant
 from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
-from stage import FAULTS
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
 HEARTBEAT_MS = 7000  # with its jitter
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
-
-
-def claim_ms():
-    """How long a hand-off may stay unconfirmed; the scripts say it."""
-    with open(FAULTS + "/../../src/stores/redis/scripts/common.lua") as file:
-        return int(re.search(r"CLAIM_MS = (\d+)", file.read())[1])
 
 
 class QueueScene(Scene):
@@ -54,7 +47,7 @@ class QueueScene(Scene):
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
         # and so where they are frozen or dead and the holder tells nobody.
-        limit = LIMIT_MS + (claim_ms() * self.ahead if self.fate == "frozen" else 0)
+        limit = LIMIT_MS + (constant("claim") * self.ahead if self.fate == "frozen" else 0)
         if self.ahead >= 3 and (forgotten or (self.foreign and self.fate in ("frozen", "killed"))):
             limit += HEARTBEAT_MS
         self.check_first(event, limit, {person.name for person in survivors})

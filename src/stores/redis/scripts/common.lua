@@ -1,6 +1,6 @@
 -- Shared by every script: the build puts this file in front of each of the others, behind plain.lua, which has what the
--- key of the lock is: KEYS[1]. Behind it come holders.lua, for locks that several hold, and queue.lua: who is next, and how
--- that one gets the lock.
+-- key of the lock is: KEYS[1], and behind what rlock has to agree on with the scripts (constants.hpp). Behind it come
+-- holders.lua, for locks that several hold, and queue.lua: who is next, and how that one gets the lock.
 --
 -- KEYS[2] queue  ZSET: waiter's token -> ticket (server microseconds at its first arrival)
 -- KEYS[3] info   HASH: token -> record "1 WAKE SEEN SINCE FENCE WHO", or "2 WAKE SEEN SINCE FENCE MODE WHO"
@@ -54,22 +54,12 @@ local queue, info, fences, tombstone, last, beside, holders =
 
 local VERSION = '1'            -- of the records; lock/who.cpp reads them too
 local VERSION_OF_SEVERAL = '2'
-local WATCHERS = 3
-local WATCH_MS = 500           -- "h": a queue that moves fast has moved on before anybody looks
 local WATCH_STEP_MS = 100
-local CLAIM_MS = 1000          -- a hand-off not confirmed within this goes to the next
-local CLAIM_POLL_MS = 3000     -- the same for one that polls: longer than between two polls
-local UNHEARD_MS = 9000        -- the same if no message could be sent: longer than between two heartbeats
-local SILENT_US = 20000000     -- a subscriber without a heartbeat for so long is frozen or gone
-local SILENT_POLL_US = 3000000 -- the same for one that polls
-local GAP_US = 10000000        -- longer than between two heartbeats: if nobody was heard for so long, the clock stepped
-local FAR_US = 20000           -- so much later a waiter's heartbeat may be for each place ahead of it
-local MAX_FAR_US = 100000000   -- but no later than this; stores/redis/heartbeat.hpp has both too
+local SILENT_POLL_US = 3000000 -- as SILENT_US, of one that polls
 local FRESH_US = 1000000       -- a heartbeat later than this after the last one is written
 local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
 local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
-local MAX_FENCE = 2 ^ 53 - 1   -- numbers are exact up to here
 local MAX_LAST = 1023          -- bytes; more of a last run is not read
 local MAX_RECORD = 131072      -- bytes; a longer record is not read: no rlock writes a twentieth of it
 local UNSEEN_MS = 60000        -- see beside.lua: a library that no rlock has met has to get a turn some time
