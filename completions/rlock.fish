@@ -8,7 +8,7 @@ function __rlock_place
     set -l at 2
     while test $at -le (count $words)
         switch $words[$at]
-            case -t --ttl --slots --with --hold --once --replicas --while-pid -w --wait -E --conflict-exit-code --grace --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
+            case -t --ttl --slots --with --hold --once --replicas --while-pid -w --wait -E --conflict-exit-code --grace --timeout --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
                 set at (math $at + 1)
             case '--*=*' --
             case '-*'
@@ -95,7 +95,8 @@ complete -c rlock -n '__rlock_verb run acquire' -s w -l wait -xka '500ms 1s 5s 1
 complete -c rlock -n '__rlock_verb run acquire' -s n -l nonblock -d 'Give up at once'
 complete -c rlock -n '__rlock_verb run acquire' -s E -l conflict-exit-code -xka '0 75' -d 'Exit status for busy, 0 to 255; 0 is silent'
 complete -c rlock -n '__rlock_verb run acquire release' -l grace -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'For D after a start of the server, keep a free lock for its earlier holder'
-complete -c rlock -n '__rlock_verb run acquire' -l signal -xka 'TERM INT HUP QUIT USR1 USR2 KILL' -d 'Signal to what runs under the lock when it is lost'
+complete -c rlock -n '__rlock_verb run' -l timeout -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'Stop COMMAND when it has run for D, and exit 124; 0 is no limit'
+complete -c rlock -n '__rlock_verb run acquire' -l signal -xka 'TERM INT HUP QUIT USR1 USR2 KILL' -d 'Signal to what runs under the lock when it is lost, or at --timeout'
 complete -c rlock -n '__rlock_verb run acquire' -s k -l kill-after -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'How long it then has before SIGKILL; without it 5s, at most a third of the ttl'
 complete -c rlock -n '__rlock_verb run acquire' -l on-lost -xka 'kill warn' -d 'Whether a lost lock ends what runs under it'
 complete -c rlock -n '__rlock_verb run' -l no-renew -d 'Do not renew: COMMAND is stopped in time to be dead before the lease ends'

@@ -308,7 +308,7 @@ verbs=(run acquire renew release status)
   wrong "'---' is not an option of rlock run; see rlock run --help" run --- "$key" true
   wrong "'- ' is not an option of rlock run; see rlock run --help" run '- ' "$key" true
   # What flock, consul and others call it.
-  wrong 'did you mean --wait?' run --timeout 5 "$key" true
+  wrong "'--timeout' is not an option of rlock acquire; did you mean --wait?" acquire --timeout 5 "$key"
   wrong 'did you mean --nonblock?' run --nb "$key" true
   wrong 'did you mean release?' unlock "$key"
   wrong 'did you mean status?' ls

@@ -69,7 +69,17 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
   // What stands behind a letter may be its value: -pPASSWORD.
   const auto name = option.starts_with("--") ? option.substr(0, option.find('=')) : option.substr(0, 2);
   const auto message = in_quotes(name) + " is not an option of " + std::string(whose);
-  if (const auto* elsewhere = find_written(name)) {
+  const auto bare = std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
+  const auto instead = [&](const OptionRow& row) {
+    return message + "; did you mean --" + std::string(row.name) + "?";
+  };
+  const auto* elsewhere = find_written(name);
+  // acquire --timeout: run has an option of that name, which is another thing.
+  const bool may_be_another_word = elsewhere == nullptr || verbs != every_verb;
+  for (const auto& row : option_table()) {
+    if ((row.verbs & verbs) != 0 && may_be_another_word && has_word(row.also, bare)) return instead(row);
+  }
+  if (elsewhere != nullptr) {
     std::vector<std::string_view> others;
     for (const auto& verb : verb_table()) {
       if ((verb.bit & elsewhere->verbs) != 0) others.push_back(verb.name);
@@ -80,12 +90,10 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
   }
   if (is_shell_line(name) && (verbs & run) != 0) return message + std::string(instead_of_shell_line);
   std::vector<std::string_view> names{"help", "version"};
-  const auto bare = std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
   const auto other_case = bare.size() == 1 ? static_cast<char>(bare[0] ^ 0x20) : '-';
   for (const auto& row : option_table()) {
     if ((row.verbs & verbs) == 0) continue;
-    const bool is_meant = has_word(row.also, bare) || (row.letter != '\0' && row.letter == other_case);
-    if (is_meant) return message + "; did you mean --" + std::string(row.name) + "?";
+    if (row.letter != '\0' && row.letter == other_case) return instead(row);
     names.push_back(row.name);
   }
   const auto near = name.starts_with("--") ? nearest(std::string_view(name).substr(2), names) : std::string_view();

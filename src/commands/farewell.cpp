@@ -32,6 +32,8 @@ void Farewell::ended(int wait_status) {
       Hold::yes);
 }
 
+void Farewell::timed_out() { end({.exit_status = base::exit_timed_out}, Hold::yes); }
+
 void Farewell::killed() { end(lock::LastRun::ended_by(SIGKILL), Hold::yes); }
 
 void Farewell::lost() { end({.exit_status = base::exit_lost}, Hold::no); }

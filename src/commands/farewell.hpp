@@ -16,10 +16,12 @@ class Farewell {
   /// The lock was acquired now.
   void acquired() { since_ = base::BootClock::now(); }
 
-  /// One of the next four is called before the release.
+  /// One of the next five is called before the release.
   ///
   /// The command ended under the lock, with a status as from waitpid.
   void ended(int wait_status);
+  /// It ran for too long, and was stopped under the lock.
+  void timed_out();
   /// The command was killed under the lock, and rlock with it.
   void killed();
   /// The lock was lost while the command ran, or may have been: no hold.

@@ -49,6 +49,7 @@ struct Options {
   int replicas = 0;
   int stop_signal = 0;
   std::optional<base::Duration> kill_after;
+  base::Duration timeout{};  ///< of the command
   OnLost on_lost = OnLost::kill;
   int while_pid = 0;  ///< 0: none
   bool no_renew = false;

@@ -168,8 +168,12 @@ class Run {
       tell_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
     };
 
+    if (options_.timeout > 0s) how.run_until = base::BootClock::now() + options_.timeout;
+    how.timed_out = [&] { tell_timed_out(); };
+
     auto ending = process::supervise(child, signals_, *permit_, how, std::move(guard));
-    if (ending.stopped && how.guard.at_end == process::AtEnd::kill) terminal_->restore();
+    const bool is_killed = ending.stopped ? how.guard.at_end == process::AtEnd::kill : ending.timed_out;
+    if (is_killed) terminal_->restore();
     const bool in_time = !ending.stopped && base::BootClock::now() < permit_->until();
     if (renewal_) renewal_->stop();
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
@@ -177,7 +181,13 @@ class Run {
       base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
                       " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
-    ending.stopped || !in_time ? farewell_.lost() : farewell_.ended(ending.wait_status);
+    if (ending.stopped || !in_time) {
+      farewell_.lost();
+    } else if (ending.timed_out) {
+      farewell_.timed_out();
+    } else {
+      farewell_.ended(ending.wait_status);
+    }
     const auto outcome = release(std::move(ending.guard));
     const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
     if (ending.stopped || !in_time || is_lost) {
@@ -211,7 +221,17 @@ class Run {
     base::log_error(said.message, said.event);
   }
 
+  void tell_timed_out() const {
+    base::log_error("stopping the command of " + options_.key + ": it has run for " +
+                        base::format_duration(options_.timeout) + " (--timeout)",
+                    {"timed_out",
+                     {{"key", options_.key},
+                      {"held_ms", show::ms_of(farewell_.held_for())},
+                      {"exit_status", std::int64_t{base::exit_timed_out}}}});
+  }
+
   static int status_of(const process::Ending& ending) {
+    if (ending.timed_out) return base::exit_timed_out;
     if (WIFSIGNALED(ending.wait_status)) return base::exit_signal_base + WTERMSIG(ending.wait_status);
     return WEXITSTATUS(ending.wait_status);
   }

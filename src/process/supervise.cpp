@@ -56,6 +56,7 @@ class Supervisor {
     while (!may_end()) {
       if (BootClock::now() >= start_at_) start_missing();
       if (!told_ && (permit_.revoked() || BootClock::now() >= permit_.stop_at())) permit_ended();
+      if (!stopping_ && BootClock::now() >= how_.run_until) time_out();
       if (stopping_ && permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
       if (stopping_ && stop_all()) break;
       await_event();
@@ -189,6 +190,12 @@ class Supervisor {
     how_.ended_early(loss > base::Permit::Loss::enforced);
   }
 
+  void time_out() {
+    ending_.timed_out = true;
+    stop(how_.stop_signal, BootClock::now() + permit_.grace());
+    how_.timed_out();
+  }
+
   // Ends all that is left: `number` now, SIGKILL at kill_at.
   void stop(int number, Instant kill_at) {
     kill_at_ = stopping_ ? std::min(kill_at_, kill_at) : kill_at;
@@ -265,6 +272,7 @@ class Supervisor {
   void await_event() {
     const auto now = BootClock::now();
     auto at = told_ ? base::never : permit_.stop_at();
+    if (!stopping_) at = std::min(at, how_.run_until);
     if (stopping_) at = std::min(at, std::max(kill_at_, now + (is_stuck_ ? stuck_round : kill_round)));
     auto fds = nested_.fds();
     // Nobody tells us of the end of orphans that we could not adopt.

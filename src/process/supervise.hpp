@@ -14,9 +14,10 @@ namespace rlock::process {
 
 /// How the command ended.
 struct Ending {
-  int wait_status = 0;   ///< as from waitpid; of no meaning when `stopped`
-  int going_on = 0;      ///< how many processes the command has left running, which may go on
-  bool stopped = false;  ///< its permit ended or was revoked while it ran
+  int wait_status = 0;     ///< as from waitpid; of no meaning when `stopped`
+  int going_on = 0;        ///< how many processes the command has left running, which may go on
+  bool stopped = false;    ///< its permit ended or was revoked while it ran
+  bool timed_out = false;  ///< it was ended because it ran until run_until; `stopped` where both are true
   /// All had to end, but something below us may still be alive. Do not release and do not stop the guard: it acts when
   /// rlock has ended; without a guard the lock is free when its lease ends.
   bool left_behind = false;
@@ -30,6 +31,7 @@ enum class Until { command_ended, all_ended };
 struct Supervision {
   int stop_signal = SIGTERM;  ///< what asks the command to end when its permit does
   Until until = Until::command_ended;
+  base::Instant run_until = base::never;  ///< the command may run no longer
   /// A random text in the environment of the command and of what it starts.
   std::string marker;
   Orders guard;                ///< at_end is for the supervisor too: leave the command, or kill it
@@ -41,12 +43,15 @@ struct Supervision {
   std::function<bool(const std::function<void()>&)> alone;
   std::function<void()> continued;                ///< rlock was stopped, for an unknown time
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
+  std::function<void()> timed_out;                ///< likewise, at run_until
 };
 
 /// Waits for `child`, forwards signals that it did not get itself, and enforces the permit. When the permit is revoked
 /// or reaches stop_at, `child` and all below it get stop_signal, and SIGKILL after the grace, until none is left; all
 /// of this by permit.until(). If another holder may be running already, they get SIGKILL at once. Uses no network, and
 /// blocks on nothing but ppoll.
+///
+/// At run_until they get the same, while the permit goes on.
 ///
 /// When the command ends by itself, the processes that it left go on, but nested runs are waited for. When a signal
 /// ended the command, the processes that it left get that signal too, and SIGKILL after the grace, until none is left.

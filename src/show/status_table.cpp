@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/duration.hpp"
+#include "base/exit_status.hpp"
 #include "base/time_text.hpp"
 
 namespace rlock::show {
@@ -66,7 +67,8 @@ Cell lease_cell(const Inspection::Holder& holder) {
 bool has_failed(const lock::LastRun& run) { return run.signal != 0 || run.exit_status != 0; }
 
 std::string ending_text(const lock::LastRun& run) {
-  return run.signal != 0 ? "signal " + std::to_string(run.signal) : "exit " + std::to_string(run.exit_status);
+  if (run.signal != 0) return "signal " + std::to_string(run.signal);
+  return "exit " + std::to_string(run.exit_status) + (run.exit_status == base::exit_timed_out ? " (timed out)" : "");
 }
 
 Cell last_run_cell(const Inspection& lock) {

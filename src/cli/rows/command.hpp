@@ -20,13 +20,22 @@ inline Complaint set_on_lost(commands::Options& options, std::string_view text) 
 
 /// The command of `run`, and the process of `acquire --while-pid`.
 inline constexpr OptionRow command[]{
+    {.name = "timeout",
+     .kind = Kind::duration,
+     .value = "D",
+     .verbs = run,
+     .group = Group::command,
+     .target = &commands::Options::timeout,
+     .help = "Stop COMMAND when it has run for D, and exit 124; 0 is no limit",
+     .more = "D counts from the start of COMMAND. It and all that it started get --signal, and SIGKILL after "
+             "--kill-after; then the lock is released. How long rlock waits for the lock is --wait."},
     {.name = "signal",
      .kind = Kind::text,
      .value = "SIG",
      .verbs = acquirers,
      .group = Group::command,
      .target = set_signal,
-     .help = "Signal to what runs under the lock when it is lost",
+     .help = "Signal to what runs under the lock when it is lost, or at --timeout",
      .more = "In acquire it goes with --while-pid.",
      .default_text = "TERM",
      .needs = "while-pid"},

@@ -12,7 +12,7 @@ inline constexpr VerbRow verbs[]{
      Words::key_command,
      "Hold KEY while COMMAND runs",
      commands::run,
-     "COMMAND's 75 69 79 125 126 127",
+     "COMMAND's 75 69 79 124 125 126 127",
      {{{"rlock run nightly-backup -- ./backup.sh", "Wait for the lock as long as it takes, then run."},
        {"rlock run -n -E 0 report -- ./report.sh", "Skip this run when another one is going on, and exit 0."},
        {"rlock run -w 5m -t 1m deploy -- ./deploy.sh", "Wait five minutes at most; renew a lease of one minute."},
