@@ -44,8 +44,9 @@ Result<std::optional<Lease>> Acquisition::acquire(Patience patience) {
 Result<void> Acquisition::release_if_held(Instant until) {
   if (!backend_.may_hold()) return {};
   base::GracePoller grace_poller(poller_);
-  RLOCK_TRY(base::until_served(std::min(until, patience_.end), grace_poller, [&](Instant end) {
-    return backend_.release(request_, Force::no, {std::min(end, patience_.end), grace_poller});
+  const auto last = std::min(until, patience_.end);
+  RLOCK_TRY(base::until_served(last, grace_poller, [&](Instant end) {
+    return backend_.release(request_, Force::no, {std::min(end, last), grace_poller});
   }));
   return {};
 }

@@ -76,8 +76,11 @@ Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& polle
     // An outage must not look like busy, see Acquisition::acquire().
     const bool is_answered = outcome && *outcome != Outcome::lost;
     const auto limit = is_answered ? parts_.front()->backend->timeout() : release_limit;
-    auto released = give_back(std::min(BootClock::now() + limit, patience.end), poller);
-    if (is_answered) RLOCK_TRY(std::move(released));
+    // What was not acquired has been released, or been tried to (Part::is_left).
+    if (std::ranges::any_of(parts_, [](const auto& part) { return part->is_held(); })) {
+      auto released = give_back(std::min(BootClock::now() + limit, patience.end), poller);
+      if (is_answered) RLOCK_TRY(std::move(released));
+    }
     if (!outcome || is_answered) return outcome;
 
     const auto& part = *lost();

@@ -185,6 +185,16 @@ TEST_F(SeveralTest, ARepeatedReleaseAsksForThoseThatAreNotReleasedYet) {
   EXPECT_EQ(at("b").releases, 2);
 }
 
+TEST_F(SeveralTest, WhatAnAcquisitionCouldNotReleaseIsNotTriedAgain) {
+  add("a", [](FakeBackend& backend) {
+    backend.acquired = {busy, [] { return base::fail(ErrorCode::configuration, "refused"); }};
+    backend.released = {[] { return base::fail(ErrorCode::configuration, "refused"); }};
+  });
+  EXPECT_FALSE(acquire());
+  EXPECT_TRUE(several.is_left());
+  EXPECT_EQ(at("a").releases, 1);
+}
+
 TEST_F(SeveralTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
   add("a");
   add("b");

@@ -41,7 +41,7 @@ class ReleaseScene(Scene):
         well = boottime_ns()
         self.check_first(well, LIMIT_MS, {waiter.name for waiter in waiters})
         # Who is the first to find the server again may be the first to run.
-        self.check_rest(waiters, ordered=self.trouble == "stop_for")
+        self.check_rest(waiters, ordered=self.trouble == "stop_for", well=well)
 
     def end(self, holder):
         if ENDINGS[self.ending]:

@@ -114,8 +114,9 @@ class Scene:
         if wait_ms > limit_ms:
             self.wrongs.append(f"free for {wait_ms:.0f} ms beside {len(names)} waiting")
 
-    def check_rest(self, people, ordered=True):
-        """All of these end with 0, each within a second of the one before; `ordered`, as they stand here."""
+    def check_rest(self, people, ordered=True, well=0):
+        """All of these end with 0, each within a second of the one before, or of `well`, when the server is well again
+        (CLOCK_BOOTTIME ns); `ordered`, as they stand here."""
         for person in people:
             status = person.status(60)
             if status != 0:
@@ -126,7 +127,8 @@ class Scene:
             self.wrongs.append(f"they ran in the order {' '.join(order)}")
         ends, starts = sorted(at for _, at in self.lines("end")), [at for name, at in self.lines("start") if name in names]
         for start in starts[1:]:
-            gap_ms = (start - max([end for end in ends if end <= start] or [start])) / 1e6
+            free_since = max([end for end in ends if end <= start] or [start])
+            gap_ms = max(start - max(free_since, well), 0) / 1e6
             self.waits_ms.append(gap_ms)
             if gap_ms > LIMIT_MS:
                 self.wrongs.append(f"free for {gap_ms:.0f} ms between two of them")

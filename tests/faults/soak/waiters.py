@@ -67,10 +67,10 @@ class QueueScene(Scene):
             self.redis("FLUSHALL")
         elif self.event == "holder dies":
             guard = holder.guard()
-            os.kill(guard, signal.SIGSTOP)
+            holder.process.send_signal(signal.SIGSTOP)
+            os.kill(guard, signal.SIGKILL)
             holder.process.kill()
             holder.process.wait()
-            os.kill(guard, signal.SIGKILL)
             time.sleep(max(self.redis("PTTL", "rlock:" + self.key), 0) / 1000)
         elif holder:
             holder.process.stdin.close()
