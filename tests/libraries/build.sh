@@ -37,17 +37,24 @@ debian_python() {
   missing 'there is no python3-redis' redis-py
 }
 
-pip_python() {
-  local python all=(python-redis-lock pottery)
+pip_python() { pip_clients pip 'python-redis-lock pottery' python-redis-lock==4.0.0 pottery==3.0.0; }
+pip_frameworks() {
+  pip_clients frameworks 'redlock-py django django-redis celery-once celery-singleton' \
+    redlock-py==1.0.8 django==4.2.16 django-redis==5.4.0 celery==5.4.0 celery-once==3.0.1 celery-singleton==0.3.1
+}
+# pip_clients DIR LIBRARIES PACKAGE...
+pip_clients() {
+  local python dir=$1 all library
+  read -ra all <<<"$2"
+  shift 2
   for python in python3 /usr/bin/python3; do
     "$python" -m pip --version >/dev/null 2>&1 && break
     python=
   done
   [ -n "$python" ] || { missing 'there is no pip' "${all[@]}"; return; }
-  limited "$python" -m pip install -q --no-warn-script-location --target pip python-redis-lock==4.0.0 pottery==3.0.0 redis==4.6.0 >pip.log 2>&1 ||
+  limited "$python" -m pip install -q --no-warn-script-location --target "$dir" "$@" redis==4.6.0 >"$dir.log" 2>&1 ||
     { missing 'pip does not get it' "${all[@]}"; return; }
-  local library
-  for library in "${all[@]}"; do made "$library" env "PYTHONPATH=$PWD/pip" "$python" "$here/client.py" "$library"; done
+  for library in "${all[@]}"; do made "$library" env "PYTHONPATH=$PWD/$dir" "$python" "$here/client.py" "$library"; done
 }
 
 node() {
@@ -101,5 +108,5 @@ java_clients() {
   done
 }
 
-for language in debian_python pip_python node golang rust java; do "$language" & done
+for language in debian_python pip_python pip_frameworks node golang rust java; do "$language" & done
 wait
