@@ -528,5 +528,5 @@ anchors() { echo " $(sed -n 's/^#* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9
   python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
   grep -qF '](docs/rlock.svg)' "$BATS_TEST_DIRNAME/../README.md"
   local text
-  for text in 'waiting 4s for deploy' 'rlock status --watch' 'rlock: lost deploy' '>79<'; do grep -qF "$text" "$picture"; done
+  for text in 'waiting 4s for deploy' 'rlock status --watch' 'rlock: lost deploy' '>79<' 'rlock run -n -E 0 --hold 1m nightly' 'nightly runs here'; do grep -qF "$text" "$picture"; done
 }

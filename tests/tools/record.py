@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records docs/rlock.svg: two hosts that want one lock, rlock status --watch, and a lock that is lost.
+"""Records docs/rlock.svg: a cron job of two hosts, which one runs; two hosts that want one lock, rlock status --watch, and a lock
+that is lost.
 
     tests/tools/record.py [--rlock BINARY] [--still SECOND] [SVG]
 
@@ -114,6 +115,13 @@ class Recording:
 
 def play(recording, one, two, third):
     recording.pause(0.5)
+    # What cron starts on both hosts at once: one runs it, the other has nothing to do.
+    cron = 'rlock run -n -E 0 --hold 1m nightly ./nightly.sh'
+    recording.type(one, cron + '   # from cron, on both hosts')
+    recording.until(one, 'runs here')
+    recording.type(two, cron + '; echo $?')
+    recording.until(two, r'\n0')
+    recording.pause(1)
     recording.type(one, "rlock run --label v118 deploy ./deploy.sh")
     recording.until(one, 'build')
     recording.type(two, "rlock run --label v119 deploy ./deploy.sh")
@@ -125,7 +133,7 @@ def play(recording, one, two, third):
     third.shell.sendintr()
     recording.pause(0.3)
     recording.type(third, 'rlock release --force deploy   # somebody takes the lock away')
-    recording.until(two, r'web2\$ $|web2\$ *\n')
+    recording.until(two, r'web2\$ *(\n|$)')
     recording.type(two, 'echo $?')
     recording.pause(4)
 
@@ -223,7 +231,10 @@ def main():
                 file.write("PS1='\\[\\e[32m\\]\\h\\[\\e[0m\\]$ '; bind 'set enable-bracketed-paste off'\n")
             with open(f'{folder}/deploy.sh', 'w') as file:
                 file.write('#!/bin/sh\nfor step in build test upload check; do echo "$step"; sleep 2.6; done\n')
-            os.chmod(f'{folder}/deploy.sh', 0o755)
+            with open(f'{folder}/nightly.sh', 'w') as file:
+                file.write('#!/bin/sh\necho nightly runs here\n')
+            for script in ('deploy.sh', 'nightly.sh'):
+                os.chmod(f'{folder}/{script}', 0o755)
             environment = {'PATH': f'{os.path.dirname(os.path.abspath(arguments.rlock))}:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8',
                            'TERM': 'xterm-256color', 'HOME': folder, 'RLOCK_SERVER': 'redis://locks', 'USER': 'ann'}
             panes = [Pane('web1', (12, 12), 6, 90, environment, folder), Pane('web2', (12, 160), 9, 90, environment, folder),
