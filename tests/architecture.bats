@@ -38,6 +38,10 @@ only() {
   run ! grep -rnE '\bredis::' "$src" --include='*.?pp' --exclude-dir=redis --exclude-dir=registry
 }
 
+@test "the arithmetic of a lease is in lock/lease alone" {
+  run ! grep -rnE 'LeaseTerms ?\{[^}]|ttl(\.count\(\))? [*/] [0-9]' "$src" --include='*.?pp' --exclude='lease.?pp'
+}
+
 @test "each library is known in one room" {
   # rooms LIBRARY: the rooms with files that include it
   rooms() { grep -rlE "^#include <$1/" "$src" | sed -E "s,^$src/,,; s,^(stores/)?([a-z_]+)/.*,\1\2," | sort -u; }

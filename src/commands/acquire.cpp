@@ -73,7 +73,7 @@ int acquire(const Options& options) {
       place->name,  std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
       options.mode, options.grace,     options.replicas};
   const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
-  const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms{options.ttl, {}, {}};
+  const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms::unenforced(options.ttl);
   const auto start = base::BootClock::now();
   std::optional<show::Waiting> waiting(std::in_place, options.key, poller);
   lock::Acquisition acquisition(*backend, request, terms, *waiting, &*waiting);

@@ -90,7 +90,7 @@ class Keeping {
     release_everywhere(*backend, request_, lease_ends());
   }
 
-  base::Instant lease_ends() const { return permit_->until() + (terms_.ttl - terms_.usable()); }
+  base::Instant lease_ends() const { return terms_.ends_on_server(permit_->until()); }
 
   // To syslog alone: the process has ended, and its standard error with it.
   void tell_released() const {

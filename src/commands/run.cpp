@@ -253,7 +253,7 @@ class Run {
     orders.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
       // Until the lease has ended on the server too.
-      const auto lease_ends = permit_->until() + (terms_.ttl - terms_.usable());
+      const auto lease_ends = terms_.ends_on_server(permit_->until());
       if (!farewell_.is_known()) {
         const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
         in_time ? farewell_.killed() : farewell_.lost();

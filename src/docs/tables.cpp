@@ -130,7 +130,7 @@ std::string seconds(std::chrono::nanoseconds time) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
-// A renewal is due at ttl / 3, and COMMAND is asked to end at the deadline less what ending and killing take.
+// COMMAND is asked to end at the deadline less what ending and killing take.
 std::string outages() {
   std::string text;
   for (const auto& ttl : {6s, 15s, 30s, 60s, 300s}) {

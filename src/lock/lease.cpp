@@ -8,6 +8,7 @@ namespace rlock::lock {
 
 using namespace std::chrono_literals;
 using base::Duration;
+using base::Instant;
 using std::chrono::nanoseconds;
 
 namespace {
@@ -29,11 +30,13 @@ bool has_room(const LeaseTerms& terms, Renewing renewing) {
 
 }  // namespace
 
-nanoseconds LeaseTerms::usable() const {
+Instant vote_deadline(Duration ttl, Instant sent) {
   const nanoseconds whole = ttl;
   const nanoseconds slack = ttl < 2s ? 2ms + whole / 100 : nanoseconds(50ms);
-  return whole - whole / 100 - slack;
+  return sent + (whole - whole / 100 - slack);
 }
+
+nanoseconds LeaseTerms::usable() const { return deadline({}) - Instant{}; }
 
 nanoseconds LeaseTerms::max_try() const { return std::max<nanoseconds>(ttl / 6, 5ms); }
 

@@ -154,7 +154,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
     if (event->touched && vain_checks_ < max_vain_checks) {
       if (!request_.mode.is_for_several()) return Woken::to_check;
-      check_at = std::min(check_at, looked_at_ + terms_.ttl / 10);
+      check_at = std::min(check_at, looked_at_ + terms_.look_pause());
     }
     const auto now = BootClock::now();
     if (now >= until) return Woken::to_renew;  // also where messages come without an end

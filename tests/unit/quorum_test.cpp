@@ -457,7 +457,7 @@ TEST_F(QuorumTest, AnEmptyServerIsTakenBackBeforeItsVoteEnds) {
 
 TEST_F(QuorumTest, WhatIsTakenBackAfterItsVoteHasEndedDoesNotCount) {
   ASSERT_TRUE(is_grant(acquire()));
-  const auto deadline = lock::LeaseTerms{400ms, {}, {}}.deadline(BootClock::now());
+  const auto deadline = lock::vote_deadline(400ms, BootClock::now());
   plain_.wait({}, deadline - 60ms);
   for (const std::size_t i : {0U, 1U, 2U}) {
     s_[i]->restart();

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/late_requests.hpp"
-#include "lock/lease.hpp"
 
 namespace rlock::quorum {
 
@@ -76,7 +75,7 @@ void Member::heard(Result<lock::Acquired> acquired) {
     fence = grant->fence;
     run_id = grant->run_id;
     counts_from = grant->counts_from;
-    deadline = lock::LeaseTerms{bid_.request->ttl, {}, {}}.deadline(grant->counts_from);
+    deadline = lock::vote_deadline(bid_.request->ttl, counts_from);
     return;
   }
   lose();
@@ -126,7 +125,7 @@ void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
   if (renewed->is_reclaimed) lock::tell_reclaimed(voter->name(), bid_.request->name.key);
   said = Said::yes;
   counts_from = renewed->counts_from;
-  deadline = lock::LeaseTerms{bid_.request->ttl, {}, {}}.deadline(renewed->counts_from);
+  deadline = lock::vote_deadline(bid_.request->ttl, counts_from);
   if (fence == 0) fence = renewed->fence;
   if (renewed->fence < bid_.fence) is_raised = false;
   standing = std::move(*renewed);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fiber.hpp"
+#include "lock/lease.hpp"
 #include "stores/quorum/voter.hpp"
 
 namespace rlock::quorum {
@@ -35,9 +36,9 @@ struct Member {
   /// Whether our vote counts.
   bool counts(base::Instant now) const { return now < deadline; }
   /// ... and need not be renewed yet.
-  bool is_fresh(base::Instant now) const { return now < renewal_at() && counts(now); }
-  /// When a vote is to be renewed: two thirds of its lease are left for that.
-  base::Instant renewal_at() const { return counts_from + bid_.request->ttl / 3; }
+  bool is_fresh(base::Instant now) const { return now < renew_at(counts_from) && counts(now); }
+  /// When a vote that counts from `from` is to be renewed.
+  base::Instant renew_at(base::Instant from) const { return from + lock::renewal_pause(bid_.request->ttl); }
   /// Whether it has answered, and may be asked again.
   bool can_be_used(base::Instant now) const { return !call.is_running() && !error && now >= silent_until; }
   /// Our vote is gone.

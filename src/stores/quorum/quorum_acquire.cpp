@@ -242,7 +242,7 @@ Result<lock::Acquired> Quorum::why_not() const {
     for (const auto& member : members_) {
       if (!member->counts(now)) continue;
       // The next try, where one is under way or has failed: to look at once would be to ask all the time.
-      const auto again = std::max(member->counts_from, member->asked) + bid_.request->ttl / 3;
+      const auto again = member->renew_at(std::max(member->counts_from, member->asked));
       if (again > now) busy.look_at = std::min(busy.look_at, again);
     }
     return busy;

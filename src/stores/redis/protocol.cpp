@@ -4,6 +4,7 @@
 
 #include "base/bounds.hpp"
 #include "base/late_requests.hpp"
+#include "lock/lease.hpp"
 #include "stores/redis/scripts/reply_shape.hpp"
 
 namespace rlock::redis {
@@ -212,7 +213,7 @@ Result<std::int64_t> Protocol::replicated(const lock::Request& request, Wait wai
   const auto left = server.bounded(wait).until() - base::BootClock::now();
   // The answer, too, has to come within the wait. Zero would be for ever.
   const auto limit = std::clamp(std::chrono::duration_cast<base::Duration>(left * 4 / 5), base::Duration(1),
-                                std::max(request.ttl / 3, base::Duration(1)));
+                                std::max(lock::renewal_pause(request.ttl), base::Duration(1)));
   const Command command{"WAIT", std::to_string(request.replicas), std::to_string(limit.count())};
   const auto replies = RLOCK_TRY(server.flight({&command, 1}, wait));
   const auto& reply = replies.front();
