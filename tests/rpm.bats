@@ -4,7 +4,9 @@ load packages
 
 setup_file() {
   [ -z "${TEST_SANITIZER:-}" ] && command -v rpmbuild >/dev/null || return 0
-  mkdir "$BATS_FILE_TMPDIR/first"
+  mkdir "$BATS_FILE_TMPDIR"/{first,alone}
+  # Without the licenses that lie beside that of a release.
+  cp "$RLOCK" "$BATS_FILE_TMPDIR/alone/rlock"
   rpm=$(SOURCE_DATE_EPOCH=1700000000 package "$BATS_FILE_TMPDIR/first")
   export rpm
 }
@@ -16,7 +18,7 @@ setup() {
 }
 
 # package DIRECTORY: makes the package of the binary under test there, and prints its path.
-package() { bash "$BATS_TEST_DIRNAME/../packaging/rpm.sh" --binary "$RLOCK" --output "$1"; }
+package() { bash "$BATS_TEST_DIRNAME/../packaging/rpm.sh" --binary "$BATS_FILE_TMPDIR/alone/rlock" --output "$1"; }
 
 @test "the rpm holds what is installed, and owns no directory but its own" {
   [ "$rpm" = "$BATS_FILE_TMPDIR/first/rlock-$(cat "$root/VERSION")-1.$(uname -m).rpm" ]
