@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records docs/rlock.svg: a cron job of two hosts, which one runs; two hosts that want one lock, rlock status --watch, and a lock
-that is lost.
+"""Records docs/rlock.svg: a cron job of two hosts, which one runs; two hosts that want one lock, rlock status --watch, and a
+lock that is lost.
 
     tests/tools/record.py [--rlock BINARY] [--still SECOND] [SVG]
 
