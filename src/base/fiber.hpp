@@ -45,8 +45,8 @@ class Fiber final : private Poller {
 
   std::unique_ptr<Stack> stack_;
   std::function<void(Poller&)> call_;
-  StandStill inside_;
-  StandStill outside_;
+  SavedContext inside_;
+  SavedContext outside_;
   bool is_running_ = false;
   bool is_cancelled_ = false;
   std::span<pollfd> fds_;

@@ -6,7 +6,7 @@
 
 namespace rlock::base {
 
-void StandStill::prepare(char* bottom, std::size_t size, void (*entry)(void*), void* argument) {
+void SavedContext::prepare(char* bottom, std::size_t size, void (*entry)(void*), void* argument) {
   entry_ = entry;
   argument_ = argument;
   ::getcontext(&context_);
@@ -15,17 +15,17 @@ void StandStill::prepare(char* bottom, std::size_t size, void (*entry)(void*), v
   context_.uc_link = nullptr;
   // makecontext passes ints only.
   const auto self = reinterpret_cast<std::uintptr_t>(this);
-  ::makecontext(&context_, reinterpret_cast<void (*)()>(&StandStill::begin), 2, static_cast<unsigned>(self),
+  ::makecontext(&context_, reinterpret_cast<void (*)()>(&SavedContext::begin), 2, static_cast<unsigned>(self),
                 static_cast<unsigned>(self >> 32U));
 }
 
-void StandStill::begin(unsigned low, unsigned high) {
+void SavedContext::begin(unsigned low, unsigned high) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): see prepare
-  auto* const self = reinterpret_cast<StandStill*>((static_cast<std::uintptr_t>(high) << 32U) | low);
+  auto* const self = reinterpret_cast<SavedContext*>((static_cast<std::uintptr_t>(high) << 32U) | low);
   self->entry_(self->argument_);
 }
 
-void StandStill::switch_to(StandStill& other) { ::swapcontext(&context_, &other.context_); }
+void SavedContext::switch_to(SavedContext& other) { ::swapcontext(&context_, &other.context_); }
 
 }  // namespace rlock::base
 
@@ -132,7 +132,7 @@ constexpr std::size_t return_slot = 11;
 
 namespace rlock::base {
 
-void StandStill::prepare(char* bottom, std::size_t size, void (*entry)(void*), void* argument) {
+void SavedContext::prepare(char* bottom, std::size_t size, void (*entry)(void*), void* argument) {
   constexpr std::size_t alignment = 16;
   auto* const top = bottom + size / alignment * alignment;
   auto* const kept = reinterpret_cast<void**>(top) - slots;
@@ -143,7 +143,7 @@ void StandStill::prepare(char* bottom, std::size_t size, void (*entry)(void*), v
   stack_pointer_ = kept;
 }
 
-void StandStill::switch_to(StandStill& other) { rlock_switch_stack(&stack_pointer_, other.stack_pointer_); }
+void SavedContext::switch_to(SavedContext& other) { rlock_switch_stack(&stack_pointer_, other.stack_pointer_); }
 
 }  // namespace rlock::base
 

@@ -7,13 +7,13 @@
 namespace rlock::base {
 
 /// Where a thread of execution stands while another one has the processor: its registers and its stack.
-class StandStill {
+class SavedContext {
  public:
   /// The first switch to it calls entry(argument) on this stack, which grows down towards `bottom`. `entry` must never
   /// return, and switches away for the last time instead. size: in bytes, some kilobytes at least.
   void prepare(char* bottom, std::size_t size, void (*entry)(void*), void* argument);
   /// Keeps here where the caller stands, and goes on where `other` stands. Returns when somebody switches back.
-  void switch_to(StandStill& other);
+  void switch_to(SavedContext& other);
 
  private:
 #if defined(__GLIBC__)

@@ -30,33 +30,33 @@ class Keeping {
         request_(request),
         lease_(lease),
         terms_(kept.terms),
-        charge_{.process = std::move(kept.process),
-                .stop_signal = options.stop_signal,
-                .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
-                .marker = lease.token,
-                .stops = options.while_pid == ::getppid() ? process::Stops::below_too : process::Stops::marked,
-                .since = process::read_process(::getpid()).value_or(process::Process{}).start,
-                .guard_title = "rlock-guard " + base::printable(options.key),
-                .words = [this](base::Permit::Loss loss) { return words(loss); },
-                .orphaned = [this] { release_late(); },
-                .alone =
-                    [this](const std::function<void()>& act) {
-                      if (renewal_) return renewal_->while_asleep(act);
-                      act();
-                      return true;
-                    }} {
+        watched_{.process = std::move(kept.process),
+                 .stop_signal = options.stop_signal,
+                 .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
+                 .marker = lease.token,
+                 .stops = options.while_pid == ::getppid() ? process::Stops::below_too : process::Stops::marked,
+                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
+                 .guard_title = "rlock-guard " + base::printable(options.key),
+                 .words = [this](base::Permit::Loss loss) { return words(loss); },
+                 .orphaned = [this] { release_late(); },
+                 .alone =
+                     [this](const std::function<void()>& act) {
+                       if (renewal_) return renewal_->while_asleep(act);
+                       act();
+                       return true;
+                     }} {
     request_.fence = lease.fence;
   }
 
-  int process_fd() const { return charge_.process.fd(); }
+  int process_fd() const { return watched_.process.fd(); }
 
   Result<void> begin() {
     permit_ = std::make_unique<base::Permit>(
         RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.grace, terms_.kill_time)));
     RLOCK_TRY(permit_->share());
-    keeper_.emplace(*permit_, charge_);
+    keeper_.emplace(*permit_, watched_);
     RLOCK_TRY(keeper_->begin());
-    if (charge_.at_end == process::AtEnd::kill) {
+    if (watched_.at_end == process::AtEnd::kill) {
       if (auto armed = permit_->arm(::getpid()); !armed)
         base::log_note("no kernel timer backs up the guard: " + armed.error().message);
     }
@@ -72,7 +72,7 @@ class Keeping {
     permit_->disarm();
     renewal_->stop();
     if (ending == process::Keeper::Ending::left_behind) {
-      base::log_error("process " + std::to_string(charge_.process.process().pid) +
+      base::log_error("process " + std::to_string(watched_.process.process().pid) +
                       ", or what it has started, cannot be killed; not releasing " + options_.key +
                       ", which is free when its lease ends");
       return;
@@ -99,11 +99,11 @@ class Keeping {
 
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
-    const std::string what = "process " + std::to_string(charge_.process.process().pid);
+    const std::string what = "process " + std::to_string(watched_.process.process().pid);
     const show::Lost lost(
         options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
-        charge_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
+        watched_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
     base::log_error(lost.message, lost.event);  // to syslog: there is no standard error here
     return base::log_line(base::LogLevel::error, lost.message, lost.event);
   }
@@ -113,7 +113,7 @@ class Keeping {
   lock::Request request_;
   lock::Lease lease_;
   lock::LeaseTerms terms_;
-  process::Charge charge_;
+  process::Watched watched_;
   std::unique_ptr<base::Permit> permit_;
   std::unique_ptr<lock::Backend> backend_;
   std::optional<process::Keeper> keeper_;

@@ -130,7 +130,7 @@ class Run {
     const auto armed = permit_->arm(self);
     if (armed) return std::nullopt;
     auto started =
-        process::Guard::start(*permit_, {.marker = keys_.marker(), .before = process::children_so_far()}, 0, orders());
+        process::Guard::start(*permit_, {.marker = keys_.marker(), .before = process::children_so_far()}, 0, task());
     if (!started) return started.error();
     guard = std::move(*started);
     base::log(self == 1 ? base::LogLevel::info : base::LogLevel::note,
@@ -143,7 +143,7 @@ class Run {
     how.stop_signal = options_.stop_signal;
     // A re-entered token is also in the environment of processes that this run did not start.
     how.marker = keys_.marker();
-    how.guard = orders();
+    how.guard = task();
     if (keys_.has_own()) how.nested_marker = keys_.marker();
     if (options_.tree) how.until = process::Until::all_ended;
     for (const auto& outer : keys_.outer_runs()) how.outer_fds.push_back(outer.fd());
@@ -237,20 +237,20 @@ class Run {
   }
 
   // release_until: how long the guard may go on trying to release what is held.
-  process::Orders orders(base::Instant release_until = base::never) {
-    process::Orders orders;
-    orders.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
+  process::GuardTask task(base::Instant release_until = base::never) {
+    process::GuardTask task;
+    task.at_end = options_.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing;
     // The guard of a nested run has the name of a nested run too: when that run is killed, the outer run must not
     // release before the guard has killed the command.
-    if (keys_.is_nested()) orders.name = process::NestedName::name;
-    orders.title = "rlock-guard " + base::printable(options_.key);
-    for (const auto& key : options_.with) orders.title += " " + base::printable(key);
-    orders.lost = [this] {
+    if (keys_.is_nested()) task.name = process::NestedName::name;
+    task.title = "rlock-guard " + base::printable(options_.key);
+    for (const auto& key : options_.with) task.title += " " + base::printable(key);
+    task.lost = [this] {
       const auto said = lost("rlock stood still until its lease ended", "its guard has killed the command");
       base::log_error(said.message, said.event);  // to syslog: there is no standard error here
       return base::log_line(base::LogLevel::error, said.message, said.event);
     };
-    orders.orphaned = [this, release_until] {
+    task.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
       // Until the lease has ended on the server too.
       const auto lease_ends = terms_.ends_on_server(permit_->until());
@@ -263,7 +263,7 @@ class Run {
       }
       keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
     };
-    return orders;
+    return task;
   }
 
   enum class Outcome {
@@ -296,7 +296,7 @@ class Run {
       // Short jobs may be many, and most servers are free.
       const auto until = released && !guard ? base::BootClock::now() + release_limit : base::never;
       // A guard that is there already does not know how the run ended.
-      if (auto started = process::Guard::start(*permit_, {}, 0, orders(until))) {
+      if (auto started = process::Guard::start(*permit_, {}, 0, task(until))) {
         if (guard) guard->stop();
         guard = std::move(*started);
       }

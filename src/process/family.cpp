@@ -71,7 +71,7 @@ bool Family::is_member(const Process& process) const {
 void Family::add_held(Held member) {
   if (!known_.insert(member.process().pid).second) return;
   ++met_;
-  if (hunting_) member.send(SIGSTOP);
+  if (is_killing_) member.send(SIGSTOP);
   members_.push_back(std::move(member));
 }
 
@@ -182,7 +182,7 @@ Looked Family::search(Instant until) {
   auto pids = is_walk ? all_processes() : std::move(*orphans);
   if (is_walk && pids.empty()) return Looked::blind;
   sort_newest_first(pids);
-  if (!hunting_) searched_.clear();
+  if (!is_killing_) searched_.clear();
   const Children children(Children::From::lists, base::never);
   for (std::size_t i = 0; i < pids.size(); ++i) {
     const auto pid = pids[i];
@@ -249,7 +249,7 @@ bool Family::kill_all(Instant give_up) {
   signal(SIGKILL);
   const Ordinary ordinary;
   searched_.clear();
-  hunting_ = true;
+  is_killing_ = true;
   for (int empty = 0; empty < min_empty_looks;) {
     const auto met = met_;
     auto looked = look(give_up);
@@ -262,7 +262,7 @@ bool Family::kill_all(Instant give_up) {
     if (BootClock::now() >= give_up) return members_.empty() && looked != Looked::blind;
     pause_between_looks();
   }
-  hunting_ = false;
+  is_killing_ = false;
   return true;
 }
 

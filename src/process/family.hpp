@@ -90,7 +90,7 @@ class Family {
   std::vector<Held> members_;
   std::unordered_set<pid_t> known_;     // of members_
   std::unordered_set<pid_t> searched_;  // looked at by a search, and not of the family
-  bool hunting_ = false;                // members are stopped when met: they start no others and keep their children
+  bool is_killing_ = false;             // members are stopped when met: they start no others and keep their children
   unsigned long long met_ = 0;          // how many so far
 };
 

@@ -32,8 +32,8 @@ constexpr auto max_pause = std::chrono::seconds(10);
 class Watch {
  public:
   // family: what is below rlock.
-  Watch(base::Permit& permit, int rlock_fd, Family family, const Orders& orders)
-      : permit_(permit), rlock_fd_(rlock_fd), orders_(orders), family_(std::move(family)) {}
+  Watch(base::Permit& permit, int rlock_fd, Family family, const GuardTask& task)
+      : permit_(permit), rlock_fd_(rlock_fd), task_(task), family_(std::move(family)) {}
 
   // Returns when rlock is dead: true when nothing of the command is left.
   bool keep() {
@@ -53,7 +53,7 @@ class Watch {
 
   // Returns when rlock is dead. Once there is nothing to do at a deadline any more, that is all it waits for.
   void watch() {
-    bool may_act = orders_.at_end == AtEnd::kill;
+    bool may_act = task_.at_end == AtEnd::kill;
     while (true) {
       may_act = may_act && !permit_.over();
       if (!permit_.over()) family_.look(may_act ? act_at() : base::never);
@@ -62,7 +62,7 @@ class Watch {
       const auto deadline = now < permit_.stop_at() ? permit_.stop_at() : act_at();
       const auto next_look = permit_.over() ? base::never : now + max_pause;
       if (rlock_is_gone(may_act ? std::min(next_look, deadline) : next_look)) {
-        if (rlock_error_ && !permit_.over()) say(rlock_error_, orders_.lost());
+        if (rlock_error_ && !permit_.over()) say(rlock_error_, task_.lost());
         return;
       }
       if (!may_act || permit_.over() || BootClock::now() < act_at()) continue;
@@ -85,7 +85,7 @@ class Watch {
 
   base::Permit& permit_;
   int rlock_fd_;
-  const Orders& orders_;
+  const GuardTask& task_;
   Family family_;
   base::BootTimer timer_;
   base::Fd rlock_error_;
@@ -123,18 +123,18 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
   return Guard(pid, std::move(alive));
 }
 
-base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders) {
+base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t command, const GuardTask& task) {
   RLOCK_TRY(permit.share());
   scope.root = read_process(::getpid()).value_or(Process{.pid = ::getpid()});
   auto first = read_process(command).value_or(Process{.pid = command});
   auto command_fd = command > 0 ? open_pid(command) : base::Fd();
   const int kept = command_fd.get();
-  return fork_off(orders.name, orders.title, {kept}, [&](int rlock_fd) {
+  return fork_off(task.name, task.title, {kept}, [&](int rlock_fd) {
     Family family(std::move(scope));
     if (command > 0) family.add(Held(std::move(first), std::move(command_fd)));
-    const bool nothing_left = Watch(permit, rlock_fd, std::move(family), orders).keep();
+    const bool nothing_left = Watch(permit, rlock_fd, std::move(family), task).keep();
     be_ordinary();
-    if (nothing_left) orders.orphaned();
+    if (nothing_left) task.orphaned();
   });
 }
 

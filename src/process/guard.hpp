@@ -17,7 +17,7 @@ namespace rlock::process {
 /// What the guard does at the permit's end when rlock has not acted.
 enum class AtEnd { kill, nothing };
 
-struct Orders {
+struct GuardTask {
   AtEnd at_end = AtEnd::kill;
   /// Its process name.
   const char* name = "rlock-guard";
@@ -40,7 +40,7 @@ class Guard {
   ///
   /// Forks, for good: the guard never returns from here. To be called while no other thread is at work, since a fork
   /// takes the locks of libraries along as they are.
-  static base::Result<Guard> start(base::Permit& permit, Scope scope, pid_t command, const Orders& orders);
+  static base::Result<Guard> start(base::Permit& permit, Scope scope, pid_t command, const GuardTask& task);
   /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
   /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs
   /// `watch`, and ends.

@@ -26,22 +26,22 @@ constexpr auto stop_round = 10ms;
 constexpr auto next_guard = 50ms;
 
 // Enforces the permit on the process: the keeper does, and the guard when the keeper is dead.
-class Ward {
+class Enforcement {
  public:
   // except: left alone, with all below it, though it may be below the process.
-  Ward(base::Permit& permit, const Charge& charge, pid_t except)
+  Enforcement(base::Permit& permit, const Watched& watched, pid_t except)
       : permit_(permit),
-        charge_(charge),
-        family_({.root = charge.stops == Stops::below_too ? charge.process.process() : Process{},
-                 .marker = charge.marker,
-                 .since = charge.since,
+        watched_(watched),
+        family_({.root = watched.stops == Stops::below_too ? watched.process.process() : Process{},
+                 .marker = watched.marker,
+                 .since = watched.since,
                  .adopts = false}) {
     family_.leave_out(except);
   }
 
   // nullopt: it goes on. To be called when the process has ended, the permit is revoked, and at next_step().
   std::optional<Keeper::Ending> step() {
-    const bool has_ended = !charge_.process.is_alive();
+    const bool has_ended = !watched_.process.is_alive();
     if (!told_) {
       if (permit_.loss() == base::Permit::Loss::released) return Keeper::Ending::released;
       if (permit_.revoked() || BootClock::now() >= permit_.stop_at()) {
@@ -62,7 +62,7 @@ class Ward {
   }
 
   // -1 when it has ended, and what it started has not.
-  int process_fd() const { return stopping_ && !charge_.process.is_alive() ? -1 : charge_.process.fd(); }
+  int process_fd() const { return stopping_ && !watched_.process.is_alive() ? -1 : watched_.process.fd(); }
 
   Instant next_step() const {
     if (stopping_) return std::min(kill_at_, BootClock::now() + stop_round);
@@ -72,12 +72,12 @@ class Ward {
   // A stopped process keeps its children, so that they are found. False: something lives on, or may do so.
   bool kill() {
     const auto give_up = BootClock::now() + give_up_after;
-    charge_.process.send(SIGSTOP);
+    watched_.process.send(SIGSTOP);
     family_.look_below(give_up);
-    charge_.process.send(SIGKILL);
+    watched_.process.send(SIGKILL);
     permit_.disarm();
     const bool none_left = family_.kill_all(give_up);
-    pollfd ended{charge_.process.fd(), POLLIN, 0};
+    pollfd ended{watched_.process.fd(), POLLIN, 0};
     return base::PlainPoller().wait({&ended, 1}, give_up) == base::Readiness::ready && none_left;
   }
 
@@ -85,28 +85,28 @@ class Ward {
   void permit_ended() {
     told_ = true;
     const auto loss = permit_.loss();
-    const auto out = standard_error_of(charge_.process.process().pid, charge_.process.fd());
-    if (charge_.at_end == AtEnd::kill) {
+    const auto out = standard_error_of(watched_.process.process().pid, watched_.process.fd());
+    if (watched_.at_end == AtEnd::kill) {
       stopping_ = true;
       const auto now = BootClock::now();
       kill_at_ = loss == base::Permit::Loss::taken ? now : std::min(permit_.kill_at(), now + permit_.grace());
       if (kill_at_ > now) ask_to_end(now);
     }
     // The message comes last: nothing may delay the signal.
-    say(out, charge_.words(loss));
+    say(out, watched_.words(loss));
   }
 
   // First list them all, then signal, as the supervisor does. The lists take at most half of the grace.
   void ask_to_end(Instant now) {
     family_.look(now + (kill_at_ - now) / 2);
-    for (const int number : {charge_.stop_signal, SIGCONT}) {
-      charge_.process.send(number);
-      family_.tell(number, charge_.process.process().pid);
+    for (const int number : {watched_.stop_signal, SIGCONT}) {
+      watched_.process.send(number);
+      family_.tell(number, watched_.process.process().pid);
     }
   }
 
   base::Permit& permit_;
-  const Charge& charge_;
+  const Watched& watched_;
   Family family_;
   Instant kill_at_{};
   bool told_ = false;      // the permit's end has been acted on
@@ -120,32 +120,32 @@ void await(const std::vector<int>& readable, base::BootTimer& timer, Instant unt
 }
 
 // The guard's part.
-void stand_by(base::Permit& permit, const Charge& charge, pid_t keeper, int keeper_fd) {
+void stand_by(base::Permit& permit, const Watched& watched, pid_t keeper, int keeper_fd) {
   base::BootTimer timer;
-  bool may_act = charge.at_end == AtEnd::kill;
+  bool may_act = watched.at_end == AtEnd::kill;
   bool has_ended = false;  // by itself
   while (!base::is_readable(keeper_fd)) {
-    const bool is_dead = !charge.process.is_alive();
+    const bool is_dead = !watched.process.is_alive();
     has_ended |= is_dead && !permit.revoked() && BootClock::now() < permit.stop_at();
     may_act &= !has_ended && permit.loss() != base::Permit::Loss::released;
     // At the instant at which the keeper kills. It is frozen, or late.
     if (may_act && BootClock::now() >= permit.kill_at()) {
       permit.enforce();
-      Ward(permit, charge, keeper).kill();
+      Enforcement(permit, watched, keeper).kill();
       may_act = false;
       ::syscall(SYS_pidfd_send_signal, keeper_fd, SIGCONT, nullptr,
                 0);  // if it was stopped, it has to say so and to end
     }
-    await({keeper_fd, is_dead ? -1 : charge.process.fd()}, timer, may_act ? permit.kill_at() : base::never);
+    await({keeper_fd, is_dead ? -1 : watched.process.fd()}, timer, may_act ? permit.kill_at() : base::never);
   }
-  Ward ward(permit, charge, ::getpid());
-  auto ending = has_ended ? std::optional(Keeper::Ending::ended) : ward.step();
+  Enforcement enforcement(permit, watched, ::getpid());
+  auto ending = has_ended ? std::optional(Keeper::Ending::ended) : enforcement.step();
   while (!ending) {
-    await({ward.process_fd()}, timer, ward.next_step());
-    ending = ward.step();
+    await({enforcement.process_fd()}, timer, enforcement.next_step());
+    ending = enforcement.step();
   }
   be_ordinary();
-  if (*ending == Keeper::Ending::ended || *ending == Keeper::Ending::lost) charge.orphaned();
+  if (*ending == Keeper::Ending::ended || *ending == Keeper::Ending::lost) watched.orphaned();
 }
 
 }  // namespace
@@ -154,8 +154,8 @@ base::Result<void> Keeper::begin() { return start_guard(); }
 
 base::Result<void> Keeper::start_guard() {
   const pid_t keeper = ::getpid();
-  guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", charge_.guard_title, {charge_.process.fd()},
-                                     [&, keeper](int fd) { stand_by(permit_, charge_, keeper, fd); }));
+  guard_ = RLOCK_TRY(Guard::fork_off("rlock-guard", watched_.guard_title, {watched_.process.fd()},
+                                     [&, keeper](int fd) { stand_by(permit_, watched_, keeper, fd); }));
   guard_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, guard_->pid(), 0)));
   ++guards_;
   return {};
@@ -163,19 +163,20 @@ base::Result<void> Keeper::start_guard() {
 
 Keeper::Ending Keeper::watch() {
   base::BootTimer timer;
-  Ward ward(permit_, charge_, ::getpid());
+  Enforcement enforcement(permit_, watched_, ::getpid());
   while (true) {
     permit_.heard();
-    if (const auto ending = ward.step()) return *ending;
+    if (const auto ending = enforcement.step()) return *ending;
     if (guard_ && guard_fd_ && base::is_readable(guard_fd_.get())) {
       guard_->stop();
       guard_.reset();
       guard_fd_.reset();
     }
     const auto lacks_guard = [&] { return !guard_ && guards_ < Guard::max_started; };
-    if (lacks_guard()) charge_.alone([&] { (void)start_guard(); });
+    if (lacks_guard()) watched_.alone([&] { (void)start_guard(); });
     const auto next = lacks_guard() ? BootClock::now() + next_guard : base::never;
-    await({ward.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer, std::min(next, ward.next_step()));
+    await({enforcement.process_fd(), permit_.wake_fd(), guard_fd_.get()}, timer,
+          std::min(next, enforcement.next_step()));
   }
 }
 

@@ -16,7 +16,7 @@ namespace rlock::process {
 enum class Stops { marked, below_too };
 
 /// A process that is not our child, and that has a permit to run all the same.
-struct Charge {
+struct Watched {
   Held process;
   int stop_signal = SIGTERM;   ///< what asks it to end when its permit does
   AtEnd at_end = AtEnd::kill;  ///< nothing: it is told, and goes on
@@ -39,7 +39,7 @@ struct Charge {
 /// at the end of the permit.
 class Keeper {
  public:
-  Keeper(base::Permit& permit, const Charge& charge) : permit_(permit), charge_(charge) {}
+  Keeper(base::Permit& permit, const Watched& watched) : permit_(permit), watched_(watched) {}
 
   /// Starts the guard.
   base::Result<void> begin();
@@ -59,7 +59,7 @@ class Keeper {
   base::Result<void> start_guard();
 
   base::Permit& permit_;
-  const Charge& charge_;
+  const Watched& watched_;
   std::optional<Guard> guard_;
   base::Fd guard_fd_;
   int guards_ = 0;

@@ -34,7 +34,7 @@ struct Supervision {
   base::Instant run_until = base::never;  ///< the command may run no longer
   /// A random text in the environment of the command and of what it starts.
   std::string marker;
-  Orders guard;                ///< at_end is for the supervisor too: leave the command, or kill it
+  GuardTask guard;             ///< at_end is for the supervisor too: leave the command, or kill it
   std::string nested_marker;   ///< for NestedRuns
   std::vector<int> outer_fds;  ///< of other processes with which the permit ends too: readable when one is gone
   /// The command has outlived its first milliseconds; called again, after a while, until it is true.

@@ -133,7 +133,7 @@ TEST_F(ForgedAnswers, OtherAnswersAreReadToo) {
     (void)backend.renew(request, lock::Watch::no, wait());
     (void)backend.check(request, wait());
     script = number(value);
-    (void)backend.raise(request, 7, wait());
+    (void)backend.raise_fence(request, 7, wait());
     script = array({number(value), bulk(record(value))});
     (void)backend.release(request, lock::Force::yes, wait());
 

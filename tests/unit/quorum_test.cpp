@@ -74,7 +74,7 @@ class FakeVoter final : public Voter {
     return {};
   }
   bool may_give_back() const override { return breaks_on_give_back; }
-  base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, Wait wait) override {
+  base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, Wait wait) override {
     asked.push_back("raise");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     if (holder != request.token) return false;

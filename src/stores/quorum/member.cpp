@@ -16,7 +16,7 @@ using base::Wait;
 
 void Member::lose() {
   deadline = {};
-  is_raised = false;
+  is_fence_raised = false;
 }
 
 void Member::keep_silent() {
@@ -26,13 +26,13 @@ void Member::keep_silent() {
 
 bool Member::ask(Instant until, std::function<void(Wait)> step) {
   if (call.is_running()) return false;
-  flight = bid_.flight;
+  round = asked_for_.round;
   asked = BootClock::now();
-  said = Said::nothing;
+  last_answer = Answer::nothing;
   error.reset();
   const bool started = call.start([until, step = std::move(step)](base::Poller& poller) { step({until, poller}); });
   if (!started) {
-    said = Said::failed;
+    last_answer = Answer::failed;
     error = base::Error{ErrorCode::internal, "no memory for a request"};
   }
   return started;
@@ -40,7 +40,7 @@ bool Member::ask(Instant until, std::function<void(Wait)> step) {
 
 bool Member::acquire(lock::Queue queue, Instant until) {
   if (BootClock::now() < silent_until) return false;
-  return ask(until, [this, queue, request = *bid_.request](Wait wait) {
+  return ask(until, [this, queue, request = *asked_for_.request](Wait wait) {
     if (is_unclean && !clean(request, wait)) return;
     heard(voter->acquire(request, queue, wait));
   });
@@ -57,48 +57,48 @@ bool Member::clean(const lock::Request& request, Wait wait) {
   }();
   is_unclean = !outcome;
   if (outcome) return true;
-  said = Said::failed;
+  last_answer = Answer::failed;
   error = outcome.error();
   return false;
 }
 
 void Member::heard(Result<lock::Acquired> acquired) {
   if (!acquired) {
-    said = Said::failed;
+    last_answer = Answer::failed;
     error = std::move(acquired).error();
     skipped_until = BootClock::now() + skip_time;
     return;
   }
   if (const auto* grant = std::get_if<lock::Grant>(&*acquired)) {
-    said = Said::yes;
-    if (fence != grant->fence) is_raised = false;
+    last_answer = Answer::yes;
+    if (fence != grant->fence) is_fence_raised = false;
     fence = grant->fence;
     run_id = grant->run_id;
     counts_from = grant->counts_from;
-    deadline = lock::vote_deadline(bid_.request->ttl, counts_from);
+    deadline = lock::vote_deadline(asked_for_.request->ttl, counts_from);
     return;
   }
   lose();
   if (auto* nothing_to_do = std::get_if<lock::AlreadySucceeded>(&*acquired)) {
-    said = Said::done;
+    last_answer = Answer::done;
     done = std::move(*nothing_to_do);
     return;
   }
   busy = std::get<lock::Busy>(std::move(*acquired));
-  said = busy->kept_for ? Said::young : Said::held;
-  if (bid_.ticket == 0) bid_.ticket = busy->ticket;
+  last_answer = busy->kept_for ? Answer::young : Answer::held;
+  if (asked_for_.ticket == 0) asked_for_.ticket = busy->ticket;
 }
 
 void Member::renew(lock::Watch watch, Instant until) {
   const auto vote_before = deadline;
-  ask(until, [this, watch, vote_before, request = *bid_.request](Wait wait) {
+  ask(until, [this, watch, vote_before, request = *asked_for_.request](Wait wait) {
     heard(voter->renew(request, watch, wait), vote_before);
   });
 }
 
 void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
   if (!renewed) {
-    said = Said::failed;
+    last_answer = Answer::failed;
     error = std::move(renewed).error();
     if (voter->may_reclaim()) keep_silent();
     return;
@@ -106,35 +106,35 @@ void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
   was_released = renewed->is_released;
   switch (renewed->holder) {
     case lock::Standing::Holder::nobody:
-      said = Said::nobody;
+      last_answer = Answer::nobody;
       lose();
       return;
     case lock::Standing::Holder::other:
-      said = Said::held;
+      last_answer = Answer::held;
       lose();
       return;
     case lock::Standing::Holder::us:
       break;
   }
   if (renewed->is_reclaimed_late(vote_before)) {
-    said = Said::nobody;
+    last_answer = Answer::nobody;
     lose();
     keep_silent();
     return;
   }
-  if (renewed->is_reclaimed) lock::tell_reclaimed(voter->name(), bid_.request->name.key);
-  said = Said::yes;
+  if (renewed->is_reclaimed) lock::tell_reclaimed(voter->name(), asked_for_.request->name.key);
+  last_answer = Answer::yes;
   counts_from = renewed->counts_from;
-  deadline = lock::vote_deadline(bid_.request->ttl, counts_from);
+  deadline = lock::vote_deadline(asked_for_.request->ttl, counts_from);
   if (fence == 0) fence = renewed->fence;
-  if (renewed->fence < bid_.fence) is_raised = false;
+  if (renewed->fence < asked_for_.fence) is_fence_raised = false;
   standing = std::move(*renewed);
 }
 
 void Member::check(Instant until) {
-  ask(until, [this, request = *bid_.request](Wait wait) {
+  ask(until, [this, request = *asked_for_.request](Wait wait) {
     auto found = voter->check(request, wait);
-    said = found ? Said::yes : Said::failed;
+    last_answer = found ? Answer::yes : Answer::failed;
     if (!found) {
       error = std::move(found).error();
       return;
@@ -145,26 +145,26 @@ void Member::check(Instant until) {
   });
 }
 
-void Member::raise(Instant until) {
-  ask(until, [this, target = bid_.fence, request = *bid_.request](Wait wait) {
-    const auto raised = voter->raise(request, target, wait);
+void Member::raise_fence(Instant until) {
+  ask(until, [this, target = asked_for_.fence, request = *asked_for_.request](Wait wait) {
+    const auto raised = voter->raise_fence(request, target, wait);
     if (!raised) {
-      said = Said::failed;
+      last_answer = Answer::failed;
       error = raised.error();
       return;
     }
-    said = *raised ? Said::yes : Said::nobody;
+    last_answer = *raised ? Answer::yes : Answer::nobody;
     if (!*raised) lose();
-    is_raised = *raised && target == bid_.fence;
+    is_fence_raised = *raised && target == asked_for_.fence;
   });
 }
 
 void Member::release(lock::Force force, Instant until) {
   if (call.is_running()) return;
   is_to_release = false;
-  ask(until, [this, force, request = *bid_.request](Wait wait) {
+  ask(until, [this, force, request = *asked_for_.request](Wait wait) {
     auto answer = voter->release(request, force, wait);
-    said = answer ? Said::yes : Said::failed;
+    last_answer = answer ? Answer::yes : Answer::failed;
     if (answer) {
       released = std::move(*answer);
     } else {
@@ -176,9 +176,9 @@ void Member::release(lock::Force force, Instant until) {
 void Member::give_back(Instant until) {
   lose();
   busy.reset();
-  is_unclean |= said == Said::failed;
-  ask(until, [this, request = *bid_.request](Wait wait) {
-    if (clean(request, wait)) said = Said::nobody;
+  is_unclean |= last_answer == Answer::failed;
+  ask(until, [this, request = *asked_for_.request](Wait wait) {
+    if (clean(request, wait)) last_answer = Answer::nobody;
   });
 }
 

@@ -29,7 +29,7 @@ constexpr Duration usual_max_ttl = 30s;
 Quorum::Quorum(std::vector<Server> servers, Duration timeout)
     : quorum_(servers.size() / 2 + 1), timeout_(timeout), name_("the " + std::to_string(servers.size()) + " servers") {
   std::ranges::sort(servers, {}, &Server::rank);
-  for (auto& server : servers) members_.push_back(std::make_unique<Member>(std::move(server.voter), bid_));
+  for (auto& server : servers) members_.push_back(std::make_unique<Member>(std::move(server.voter), asked_for_));
 }
 
 Quorum::~Quorum() {
@@ -42,13 +42,13 @@ lock::Request Quorum::begin(const lock::Request& request) {
   base::take_over(thread_, calls());
   base::PlainPoller plain;
   drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
-  ++bid_.flight;
+  ++asked_for_.round;
   auto own = request;
   own.is_vote = true;
   own.grace = std::max(request.grace > Duration::zero() ? request.grace : usual_max_ttl, request.ttl);
-  own.ticket = bid_.ticket;
-  bid_.request = own;
-  if (bid_.fence == 0) bid_.fence = request.fence;
+  own.ticket = asked_for_.ticket;
+  asked_for_.request = own;
+  if (asked_for_.fence == 0) asked_for_.fence = request.fence;
   return own;
 }
 
@@ -60,25 +60,25 @@ std::vector<base::Fiber*> Quorum::calls() const {
 
 base::Readiness Quorum::drive(Wait wait) { return base::drive(calls(), {}, wait); }
 
-// Until `done`, or until all that were asked in this flight have answered. Once `may_leave`, those that take much
+// Until `done`, or until all that were asked in this round have answered. Once `may_leave`, those that take much
 // longer than the others did are left behind: they may stand still, and there is something to do without them. Their
 // requests go on.
-Result<void> Quorum::fly(Wait wait, const Predicate& done, const Predicate& may_leave) {
+Result<void> Quorum::run_until(Wait wait, const Predicate& done, const Predicate& may_leave) {
   const auto start = BootClock::now();
   auto patient_until = wait.until();
   std::size_t open = members_.size() + 1;
   while (!done()) {
     const auto now = BootClock::now();
-    const auto still_open = count([&](const Member& m) { return m.flight == bid_.flight && m.call.is_running(); });
+    const auto still_open = count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); });
     const auto answered =
-        count([&](const Member& m) { return m.flight == bid_.flight && m.said != Member::Said::nothing; });
+        count([&](const Member& m) { return m.round == asked_for_.round && m.last_answer != Member::Answer::nothing; });
     if (std::exchange(open, still_open) > still_open && answered > 0)
       patient_until = now + patience + 2 * (now - start);
     if (open == 0) break;
     const auto end = may_leave && may_leave() ? std::min(wait.until(), patient_until) : wait.until();
     if (now >= end) {
       for (auto& member : members_) {
-        if (member->flight == bid_.flight && member->call.is_running()) member->skipped_until = now + skip_time;
+        if (member->round == asked_for_.round && member->call.is_running()) member->skipped_until = now + skip_time;
       }
       break;
     }
@@ -88,7 +88,7 @@ Result<void> Quorum::fly(Wait wait, const Predicate& done, const Predicate& may_
 }
 
 // Lets calls of earlier flights end that are answered soon.
-Result<void> Quorum::settle(Wait wait) {
+Result<void> Quorum::finish_calls(Wait wait) {
   while (true) {
     auto end = base::never;
     for (const auto& member : members_) {
@@ -196,10 +196,10 @@ std::vector<pollfd> Quorum::wait_fds() const {
 }
 
 Result<lock::Event> Quorum::drain() {
-  if (!bid_.request) return lock::Event{};
+  if (!asked_for_.request) return lock::Event{};
   base::PlainPoller plain;
   drive({Instant{}, plain});
-  tidy();
+  clean_up();
   lock::Event all;
   all.granted = stage_ == Stage::acquiring && votes(BootClock::now()) >= quorum_;  // late answers made it so
   for (auto& member : members_) {

@@ -19,9 +19,9 @@ namespace rlock::quorum {
 ///
 /// A vote is a lease on one server, and counts until the deadline of that lease. The lease on the whole lasts as long
 /// as q votes count. All clients go through the servers in one order. A client that did not get enough votes keeps
-/// those before the gap, which is the first server that said "not yours", releases those behind it, and queues at the
-/// gap. A server that restarted a moment ago may have forgotten a vote, and does not vote until that one has ended.
-/// tests/model/quorum.pml checks these rules.
+/// those before the first refusal, which is the first server that said "not yours", releases those behind it, and
+/// queues at the refusal. A server that restarted a moment ago may have forgotten a vote, and does not vote until that
+/// one has ended. tests/model/quorum.pml checks these rules.
 ///
 /// Servers are asked side by side, in one thread. An answer that comes too late for one step is heard in a later one:
 /// the vote counts then, or is released.
@@ -61,21 +61,21 @@ class Quorum final : public lock::Backend {
   lock::Request begin(const lock::Request& request);
   std::vector<base::Fiber*> calls() const;
   base::Readiness drive(base::Wait wait);
-  base::Result<void> settle(base::Wait wait);
-  base::Result<void> fly(base::Wait wait, const Predicate& done, const Predicate& may_leave = {});
+  base::Result<void> finish_calls(base::Wait wait);
+  base::Result<void> run_until(base::Wait wait, const Predicate& done, const Predicate& may_leave = {});
 
   base::Result<void> ask_the_first(lock::Queue queue, base::Wait wait);
   base::Result<void> ask_the_others(base::Wait wait);
   const Member* who_is_done() const;
-  base::Result<bool> is_free_but_for(Member& gap, bool must_know, base::Wait wait);
-  base::Result<bool> raise_all(base::Wait wait);
-  void wait_at(Member* gap);
+  base::Result<bool> is_free_but_for(Member& refusal, bool must_know, base::Wait wait);
+  base::Result<bool> raise_fence_everywhere(base::Wait wait);
+  void wait_at(Member* refusal);
   void keep();
   base::Result<lock::Acquired> not_acquired();
   base::Result<lock::Acquired> why_not() const;
   base::Result<void> tell_apart() const;
-  Member* gap();
-  void tidy();
+  Member* first_refusal();
+  void clean_up();
 
   template <class T>
   base::Result<std::vector<T>> ask_all(base::Wait wait, const std::function<base::Result<T>(Voter&, base::Wait)>& call,
@@ -91,7 +91,7 @@ class Quorum final : public lock::Backend {
   std::unexpected<base::Error> unavailable() const;
   void tell_of_absent() const;
 
-  Bid bid_;
+  VoteRequest asked_for_;
   std::vector<std::unique_ptr<Member>> members_;  ///< in the order of this lock
   std::size_t quorum_;
   base::Duration timeout_;
@@ -100,9 +100,9 @@ class Quorum final : public lock::Backend {
   Stage stage_ = Stage::idle;
   bool has_acquired_ = false;       ///< else another process did
   base::Instant renewing_since_{};  ///< the first try of the renewal that is not done yet
-  Member* waits_at_ = nullptr;      ///< the gap, while we queue there
-  base::Instant looked_at_{};       ///< whether another than the gap is held
-  base::Instant broke_at_{};        ///< the last connection to the gap that broke
+  Member* waits_at_ = nullptr;      ///< the first refusal, while we queue there
+  base::Instant looked_at_{};       ///< whether another than the first refusal is held
+  base::Instant broke_at_{};        ///< the last connection to the first refusal that broke
   base::Backoff backoff_ = base::holders_backoff();
 };
 

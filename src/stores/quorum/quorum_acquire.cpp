@@ -21,9 +21,9 @@ constexpr Duration max_look = 1s;
 }  // namespace
 
 // The first server in the order that somebody else holds.
-Member* Quorum::gap() {
+Member* Quorum::first_refusal() {
   const auto found = std::ranges::find_if(
-      members_, [](const auto& m) { return m->said == Member::Said::held && !m->call.is_running(); });
+      members_, [](const auto& m) { return m->last_answer == Member::Answer::held && !m->call.is_running(); });
   return found == members_.end() ? nullptr : found->get();
 }
 
@@ -33,40 +33,43 @@ Result<void> Quorum::ask_the_first(lock::Queue queue, Wait wait) {
   const auto now = BootClock::now();
   const auto decided = [&] {
     return count([&](const Member& m) {
-             return m.flight == bid_.flight &&
-                    (m.said == Member::Said::yes || m.said == Member::Said::held || m.said == Member::Said::done);
+             return m.round == asked_for_.round &&
+                    (m.last_answer == Member::Answer::yes || m.last_answer == Member::Answer::held ||
+                     m.last_answer == Member::Answer::done);
            }) > 0;
   };
   for (const bool skipped : {false, true}) {
     for (auto& member : members_) {
       if (member->counts(now) || (now < member->skipped_until) != skipped) continue;
       if (!member->acquire(queue, wait.until())) continue;
-      RLOCK_TRY(
-          fly(wait.at_most(BootClock::now() + patience), [&] { return decided() || !member->call.is_running(); }));
+      RLOCK_TRY(run_until(wait.at_most(BootClock::now() + patience),
+                          [&] { return decided() || !member->call.is_running(); }));
       if (decided()) return {};
     }
   }
   // All are slow: wait for the first of them.
-  return fly(wait, decided);
+  return run_until(wait, decided);
 }
 
 // A run that succeeded has told so each server that it had a vote of, when it gave that vote back. So one of any q that
 // vote for the next run knows of it, and what one says is true.
 const Member* Quorum::who_is_done() const {
   const auto found = std::ranges::find_if(
-      members_, [](const auto& m) { return m->said == Member::Said::done && !m->call.is_running(); });
+      members_, [](const auto& m) { return m->last_answer == Member::Answer::done && !m->call.is_running(); });
   return found == members_.end() ? nullptr : found->get();
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
   for (auto& member : members_) {
-    const bool has_answered = member->flight == bid_.flight && member->said != Member::Said::nothing;
+    const bool has_answered = member->round == asked_for_.round && member->last_answer != Member::Answer::nothing;
     member->is_to_ask = !member->is_fresh(BootClock::now()) && !has_answered;
-    if (member->call.is_running()) member->flight = bid_.flight;
+    if (member->call.is_running()) member->round = asked_for_.round;
   }
   // Where all votes so far are ours, there is nothing to do but to wait for the others, however slow they are.
   const auto is_contended = [&] {
-    return count([](const Member& m) { return m.said == Member::Said::held || m.said == Member::Said::young; }) > 0;
+    return count([](const Member& m) {
+             return m.last_answer == Member::Answer::held || m.last_answer == Member::Answer::young;
+           }) > 0;
   };
   const auto decided = [&] {
     for (auto& member : members_) {
@@ -79,48 +82,48 @@ Result<void> Quorum::ask_the_others(Wait wait) {
     const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.call.is_running(); });
     return votes(at) >= quorum_ || lost > members_.size() - quorum_ || who_is_done() != nullptr;
   };
-  return fly(wait, decided, is_contended);
+  return run_until(wait, decided, is_contended);
 }
 
 // Before a lease is used, q servers that hold the token know its fence, the largest of all votes': whoever gets q votes
 // later has one of theirs, and a larger fence.
-Result<bool> Quorum::raise_all(Wait wait) {
+Result<bool> Quorum::raise_fence_everywhere(Wait wait) {
   const auto now = BootClock::now();
   const auto fence = largest_fence(now);
-  if (std::exchange(bid_.fence, fence) != fence) {
-    for (auto& member : members_) member->is_raised = false;
+  if (std::exchange(asked_for_.fence, fence) != fence) {
+    for (auto& member : members_) member->is_fence_raised = false;
   }
   for (auto& member : members_) {
     if (!member->counts(now)) continue;
-    if (member->fence == bid_.fence) member->is_raised = true;
-    if (!member->is_raised) member->raise(wait.until());
+    if (member->fence == asked_for_.fence) member->is_fence_raised = true;
+    if (!member->is_fence_raised) member->raise_fence(wait.until());
   }
   const auto raised = [&] {
     const auto at = BootClock::now();
-    return count([&](const Member& m) { return m.counts(at) && m.is_raised; }) >= quorum_;
+    return count([&](const Member& m) { return m.counts(at) && m.is_fence_raised; }) >= quorum_;
   };
-  RLOCK_TRY(fly(wait, raised));
+  RLOCK_TRY(run_until(wait, raised));
   return raised();
 }
 
-// What is held at the gap may be a vote of a lease that is over on all the others: its server was away when it was
-// released, and had kept it. Whether q servers are free, or ours, and still are a moment later: else it is that of a
-// client who has yet to ask them. No vote is asked for. Where too few servers answer to say so, that is an error if
-// `must_know`.
-Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
+// What is held at the first refusal may be a vote of a lease that is over on all the others: its server was away when
+// it was released, and had kept it. Whether q servers are free, or ours, and still are a moment later: else it is that
+// of a client who has yet to ask them. No vote is asked for. Where too few servers answer to say so, that is an error
+// if `must_know`.
+Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait) {
   for (const bool again : {false, true}) {
-    ++bid_.flight;
-    gap.flight = bid_.flight;
+    ++asked_for_.round;
+    refusal.round = asked_for_.round;
     const auto start = BootClock::now();
     for (auto& member : members_) {
       member->standing.reset();
-      if (member.get() != &gap && !member->counts(start)) member->check(wait.until());
+      if (member.get() != &refusal && !member->counts(start)) member->check(wait.until());
     }
     const auto open = [&] {
-      return count([&](const Member& m) { return m.flight == bid_.flight && m.call.is_running(); });
+      return count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); });
     };
     const auto answered = [&] {
-      return 1 + count([&](const Member& m) { return m.standing.has_value() || (&m != &gap && m.counts(start)); });
+      return 1 + count([&](const Member& m) { return m.standing.has_value() || (&m != &refusal && m.counts(start)); });
     };
     const auto free = [&] {
       return count([&](const Member& m) {
@@ -128,12 +131,12 @@ Result<bool> Quorum::is_free_but_for(Member& gap, bool must_know, Wait wait) {
                (m.standing && m.standing->holder == lock::Standing::Holder::nobody && start >= m.silent_until);
       });
     };
-    RLOCK_TRY(fly(
+    RLOCK_TRY(run_until(
         wait, [&] { return answered() >= quorum_ && (free() >= quorum_ || free() + open() < quorum_); },
         [&] { return answered() >= quorum_; }));
     if (answered() < quorum_ && must_know) return unavailable();
     for (auto& member : members_) {
-      if (member.get() != &gap && member->flight == bid_.flight) member->said = Member::Said::nothing;
+      if (member.get() != &refusal && member->round == asked_for_.round) member->last_answer = Member::Answer::nothing;
     }
     if (free() < quorum_) return false;
     const auto moment = BootClock::now() + patience;
@@ -166,18 +169,18 @@ Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue
   bool has_looked = false;
   stage_ = Stage::acquiring;
   wait = wait.at_most(BootClock::now() + timeout_);
-  if (waits_at_ == nullptr) RLOCK_TRY(settle(wait));
-  // A second time where the first server became ours, and another is the gap now.
+  if (waits_at_ == nullptr) RLOCK_TRY(finish_calls(wait));
+  // A second time where the first server became ours, and another is the first refusal now.
   for (std::size_t round = 0; round < members_.size() && !wait.is_over(); ++round) {
-    ++bid_.flight;
+    ++asked_for_.round;
     for (auto& member : members_) {
-      if (!member->call.is_running()) member->said = Member::Said::nothing;
+      if (!member->call.is_running()) member->last_answer = Member::Answer::nothing;
     }
     auto now = BootClock::now();
     if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
     if (who_is_done() != nullptr) break;
     now = BootClock::now();
-    auto* const at = gap();
+    auto* const at = first_refusal();
     const bool waits = at != nullptr && queue == lock::Queue::yes && at == waits_at_;
     if (votes(now) == 0 || waits) {
       const bool is_next = waits && at->busy->rank == 0 && now >= looked_at_ + max_look;
@@ -190,42 +193,42 @@ Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue
     RLOCK_TRY(ask_the_others(wait));
     if (who_is_done() != nullptr) break;
     if (votes(BootClock::now()) >= quorum_) {
-      ++bid_.flight;
-      const bool is_raised = RLOCK_TRY(raise_all(wait));
+      ++asked_for_.round;
+      const bool is_fence_raised = RLOCK_TRY(raise_fence_everywhere(wait));
       RLOCK_TRY(tell_apart());
-      if (is_raised) {
+      if (is_fence_raised) {
         waits_at_ = nullptr;
         stage_ = Stage::holding;
         tell_of_absent();
         renewing_since_ = {};
-        return lock::Grant{bid_.fence, counts_from(BootClock::now()), {}};
+        return lock::Grant{asked_for_.fence, counts_from(BootClock::now()), {}};
       }
     }
-    wait_at(gap());
+    wait_at(first_refusal());
     if (waits_at_ == nullptr || queue == lock::Queue::no) break;
-    tidy();
+    clean_up();
   }
   return not_acquired();
 }
 
-void Quorum::wait_at(Member* gap) {
-  if (std::exchange(waits_at_, gap) != gap) looked_at_ = BootClock::now();
+void Quorum::wait_at(Member* refusal) {
+  if (std::exchange(waits_at_, refusal) != refusal) looked_at_ = BootClock::now();
 }
 
-// Keeps the votes before the gap, and releases the others.
+// Keeps the votes before the first refusal, and releases the others.
 Result<lock::Acquired> Quorum::not_acquired() {
   if (const auto* member = who_is_done()) {
     waits_at_ = nullptr;
-    tidy();
+    clean_up();
     return *member->done;
   }
   if (waits_at_ != nullptr) keep();
   auto result = why_not();
-  tidy();
+  clean_up();
   return result;
 }
 
-// Renews the votes before the gap. Nobody waits for the answers.
+// Renews the votes before the first refusal. Nobody waits for the answers.
 void Quorum::keep() {
   for (auto& member : members_) {
     if (member.get() == waits_at_) return;
@@ -250,9 +253,10 @@ Result<lock::Acquired> Quorum::why_not() const {
   // Young servers: how long until enough of them vote.
   std::vector<Duration> young;
   for (const auto& member : members_) {
-    if (member->said == Member::Said::young) young.push_back(*member->busy->kept_for);
+    if (member->last_answer == Member::Answer::young) young.push_back(*member->busy->kept_for);
   }
-  const auto failed = count([](const Member& m) { return m.said == Member::Said::failed || m.call.is_running(); });
+  const auto failed =
+      count([](const Member& m) { return m.last_answer == Member::Answer::failed || m.call.is_running(); });
   if (young.empty() || failed > members_.size() - quorum_) return unavailable();
   std::ranges::sort(young);
   const auto others = members_.size() - failed - young.size();
@@ -263,8 +267,8 @@ Result<lock::Acquired> Quorum::why_not() const {
   return busy;
 }
 
-// Releases the votes that we do not wait with: all behind the gap, or all where there is no gap.
-void Quorum::tidy() {
+// Releases the votes that we do not wait with: all behind the first refusal, or all where there is no refusal.
+void Quorum::clean_up() {
   if (stage_ != Stage::acquiring) return;
   bool is_behind = waits_at_ == nullptr;
   for (auto& member : members_) {

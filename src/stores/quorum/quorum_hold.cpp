@@ -22,7 +22,7 @@ Result<lock::Standing> Quorum::renew(const lock::Request& request, lock::Watch w
   const bool holds = votes(start) >= quorum_;
   for (auto& member : members_) {
     if (member->call.is_running()) {
-      member->flight = bid_.flight;
+      member->round = asked_for_.round;
     } else if (!holds || member->counts(start)) {
       member->renew(watch, wait.until());
     } else {
@@ -39,29 +39,32 @@ Result<lock::Standing> Quorum::renew(const lock::Request& request, lock::Watch w
   const auto lost = [&] {
     const auto now = BootClock::now();
     return count([&](const Member& m) {
-      return !m.counts(now) && !m.call.is_running() && m.said != Member::Said::failed && m.flight == bid_.flight;
+      return !m.counts(now) && !m.call.is_running() && m.last_answer != Member::Answer::failed &&
+             m.round == asked_for_.round;
     });
   };
   const auto may_try_again = [&] {
     return count([&](const Member& m) { return !m.call.is_running() && !is_renewed(m); }) > 0;
   };
-  RLOCK_TRY(fly(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }, may_try_again));
+  RLOCK_TRY(run_until(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }, may_try_again));
   const auto now = BootClock::now();
   if (lost() > members_.size() - quorum_) {
     // Another may be running only if it can have q votes.
-    const auto others = count([&](const Member& m) { return !m.counts(now) && m.said == Member::Said::held; });
+    const auto others = count([&](const Member& m) { return !m.counts(now) && m.last_answer == Member::Answer::held; });
     const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
     return not_held(is_taken ? lock::Standing::Holder::other : lock::Standing::Holder::nobody);
   }
   if (renewed() < quorum_) return unavailable();
   tell_of_absent();
   renewing_since_ = {};
-  if (bid_.fence == 0) bid_.fence = largest_fence(now);
+  if (asked_for_.fence == 0) asked_for_.fence = largest_fence(now);
   // What was won late has to know the fence too; nobody waits for it.
   for (auto& member : members_) {
-    if (member->counts(now) && member->fence != bid_.fence && !member->is_raised) member->raise(now + timeout_);
+    if (member->counts(now) && member->fence != asked_for_.fence && !member->is_fence_raised)
+      member->raise_fence(now + timeout_);
   }
-  return lock::Standing{.holder = lock::Standing::Holder::us, .fence = bid_.fence, .counts_from = counts_from(now)};
+  return lock::Standing{
+      .holder = lock::Standing::Holder::us, .fence = asked_for_.fence, .counts_from = counts_from(now)};
 }
 
 Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
@@ -73,19 +76,19 @@ Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
   }
   const auto found = [&](Holder holder) {
     return count(
-        [&](const Member& m) { return m.flight == bid_.flight && m.standing && m.standing->holder == holder; });
+        [&](const Member& m) { return m.round == asked_for_.round && m.standing && m.standing->holder == holder; });
   };
   const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
   // All, if another process acquired the lock: the answers of q alone would not tell its fence.
-  const auto enough = bid_.fence == 0 ? members_.size() : quorum_;
-  RLOCK_TRY(fly(
+  const auto enough = asked_for_.fence == 0 ? members_.size() : quorum_;
+  RLOCK_TRY(run_until(
       wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; },
       [&] { return found(Holder::us) >= quorum_ || not_ours() > 0; }));
   if (found(Holder::us) >= quorum_) {
     lock::Standing result{.holder = Holder::us};
     std::vector<std::uint64_t> fences;
     for (const auto& member : members_) {
-      if (member->flight != bid_.flight || !member->standing || member->standing->holder != Holder::us) continue;
+      if (member->round != asked_for_.round || !member->standing || member->standing->holder != Holder::us) continue;
       if (!result.record) result.record = member->standing->record;
       result.mode = member->standing->mode;
       fences.push_back(member->standing->fence);
@@ -93,8 +96,8 @@ Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
     // q servers were raised to the fence of the lease. What was won after that has another, which only that server
     // knows.
     std::ranges::sort(fences, std::greater());
-    if (bid_.fence == 0) bid_.fence = fences[quorum_ - 1];
-    result.fence = bid_.fence;
+    if (asked_for_.fence == 0) asked_for_.fence = fences[quorum_ - 1];
+    result.fence = asked_for_.fence;
     return result;
   }
   if (not_ours() <= members_.size() - quorum_) return unavailable();
@@ -118,7 +121,7 @@ Result<lock::Released> Quorum::release(const lock::Request& request, lock::Force
     member->is_to_release = !(is_again && member->call.is_running());
     // What stands still may go on: the release comes behind it, over another connection.
     if (member->is_to_release && member->call.is_running() && start >= member->asked + patience) member->call.cancel();
-    member->flight = bid_.flight;
+    member->round = asked_for_.round;
     if (!member->call.is_running()) member->release(force, wait.until());
   }
   const auto have_answered = [&](std::size_t n) {
@@ -127,11 +130,11 @@ Result<lock::Released> Quorum::release(const lock::Request& request, lock::Force
     }
     return count([](const Member& m) { return m.released.has_value(); }) >= n;
   };
-  RLOCK_TRY(fly(wait, [&] { return have_answered(quorum_); }));
+  RLOCK_TRY(run_until(wait, [&] { return have_answered(quorum_); }));
   // A moment for the others; longer where connections have to be made first.
   const auto enough = BootClock::now();
   const auto moment = std::max<base::Instant::duration>(2 * (enough - start) + 2ms, was_holding ? 0ms : patience);
-  RLOCK_TRY(fly(wait.at_most(enough + moment), [&] { return have_answered(members_.size()); }));
+  RLOCK_TRY(run_until(wait.at_most(enough + moment), [&] { return have_answered(members_.size()); }));
   const auto answered = count([](const Member& m) { return m.released.has_value(); });
   if (answered < quorum_) return unavailable();
   const auto outcomes = [&](lock::ReleaseOutcome outcome) {

@@ -18,12 +18,12 @@ using base::Wait;
 template <class T>
 Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(Voter&, Wait)>& call,
                                        const std::function<bool(const std::vector<T>&, std::size_t)>& needs_more) {
-  ++bid_.flight;
+  ++asked_for_.round;
   std::vector<T> answers;
   for (auto& member : members_) {
     member->ask(wait.until(), [&, &asked = *member](Wait own) {
       auto answer = call(*asked.voter, own);
-      asked.said = answer ? Member::Said::yes : Member::Said::failed;
+      asked.last_answer = answer ? Member::Answer::yes : Member::Answer::failed;
       if (answer) {
         answers.push_back(std::move(*answer));
       } else {
@@ -33,15 +33,16 @@ Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(
   }
   const auto may_leave = [&] {
     if (answers.size() < quorum_ || !needs_more) return answers.size() >= quorum_;
-    return !needs_more(answers, count([&](const Member& m) { return m.flight == bid_.flight && m.call.is_running(); }));
+    return !needs_more(answers,
+                       count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); }));
   };
-  const auto flown = fly(wait, [] { return false; }, may_leave);
+  const auto ended = run_until(wait, [] { return false; }, may_leave);
   for (auto& member : members_) {
     if (!member->call.is_running()) continue;
     member->call.cancel();  // later there would be nowhere to put its answer
     member->error = base::Error{ErrorCode::unreachable, "no answer from " + member->voter->name()};
   }
-  RLOCK_TRY(flown);
+  RLOCK_TRY(ended);
   if (answers.size() < quorum_) return unavailable();
   return answers;
 }

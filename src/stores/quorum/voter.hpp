@@ -16,7 +16,7 @@ class Voter : public lock::Backend {
   virtual bool may_reclaim() const = 0;
   /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the
   /// record. Returns whether it does.
-  virtual base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, base::Wait wait) = 0;
+  virtual base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait) = 0;
 };
 
 }  // namespace rlock::quorum

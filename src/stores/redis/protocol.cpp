@@ -238,7 +238,7 @@ Result<lock::Standing> Protocol::check(const lock::Request& request, Wait wait) 
   return read_not_ours(reply);
 }
 
-Result<bool> Protocol::raise(const lock::Request& request, std::uint64_t fence, Wait wait) {
+Result<bool> Protocol::raise_fence(const lock::Request& request, std::uint64_t fence, Wait wait) {
   const auto reply = RLOCK_TRY(
       runner_.run({scripts().raise, names_of(request), request.token, {request.token, std::to_string(fence)}}, wait));
   const auto holds = first_of(reply, "i");

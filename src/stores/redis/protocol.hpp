@@ -67,7 +67,7 @@ class Protocol {
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> release(const lock::Request& request, lock::Force force, Tombstone tombstone,
                                        base::Wait wait);
-  base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, base::Wait wait);
+  base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait);
 
   /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has
   /// read. Returns whether the server agreed. For a connection that has subscribed, and so speaks RESP3.

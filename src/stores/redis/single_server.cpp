@@ -99,8 +99,8 @@ Result<void> SingleServer::give_back(const lock::Request& request, Wait wait) {
   return {};
 }
 
-Result<bool> SingleServer::raise(const lock::Request& request, std::uint64_t fence, Wait wait) {
-  return protocol_.raise(request, fence, wait);
+Result<bool> SingleServer::raise_fence(const lock::Request& request, std::uint64_t fence, Wait wait) {
+  return protocol_.raise_fence(request, fence, wait);
 }
 
 std::vector<pollfd> SingleServer::wait_fds() const {

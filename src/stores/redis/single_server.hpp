@@ -26,7 +26,7 @@ class SingleServer : public quorum::Voter {
   base::Result<lock::Released> release(const lock::Request& request, lock::Force force, base::Wait wait) override;
   base::Result<void> give_back(const lock::Request& request, base::Wait wait) override;
   bool may_give_back() const override { return may_give_back_; }
-  base::Result<bool> raise(const lock::Request& request, std::uint64_t fence, base::Wait wait) override;
+  base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait) override;
   bool may_reclaim() const override { return holder_.may_reclaim(); }
   bool may_hold() const override { return may_hold_; }
   std::vector<pollfd> wait_fds() const override;
