@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
@@ -59,7 +60,7 @@ Cell held_cell(const Inspection& lock, const Inspection::Holder& holder) {
   return {age_text(lock.age(holder.record->since_us))};
 }
 
-Cell lease_cell(const Inspection::Holder& holder) {
+Cell lease_cell(const Inspection& /*lock*/, const Inspection::Holder& holder) {
   if (!holder.ttl_left) return {"no end", Style::bad};
   return {age_text(*holder.ttl_left)};
 }
@@ -71,25 +72,15 @@ std::string ending_text(const lock::LastRun& run) {
   return "exit " + std::to_string(run.exit_status) + (run.exit_status == base::exit_timed_out ? " (timed out)" : "");
 }
 
+Cell waiting_cell(const Inspection& lock) {
+  return lock.waiting > 0 ? Cell{std::to_string(lock.waiting), Style::notable} : Cell{nothing, Style::faint};
+}
+
 Cell last_run_cell(const Inspection& lock) {
   if (!lock.last_run) return {nothing, Style::faint};
   const auto& run = *lock.last_run;
   return {ending_text(run) + ", " + age_text(lock.age(run.ended_us)) + " ago",
           has_failed(run) ? Style::bad : Style::plain};
-}
-
-Row list_row(const ListedLock& sight) {
-  const auto& lock = sight.lock;
-  Row row{{sight.key}, state_cell(lock), holder_cell(lock)};
-  if (lock.holders.empty()) {
-    row.insert(row.end(), 2, {nothing, Style::faint});
-  } else {
-    row.push_back(held_cell(lock, lock.holders.front()));
-    row.push_back(lease_cell(lock.holders.front()));
-  }
-  row.push_back(lock.waiting > 0 ? Cell{std::to_string(lock.waiting), Style::notable} : Cell{nothing, Style::faint});
-  row.push_back(last_run_cell(lock));
-  return row;
 }
 
 std::string mode_text(const lock::Mode& mode) {
@@ -119,56 +110,106 @@ std::string took_text(base::Duration took) {
 std::string label_of(const std::optional<lock::Record>& record) { return record ? record->who.label : ""; }
 std::string command_of(const std::optional<lock::Record>& record) { return record ? record->who.command : ""; }
 
-Row holder_row(const Inspection& lock, const Inspection::Holder& holder) {
-  const auto& record = holder.record;
-  const bool has_ended = record && record->has_ended;
-  return {{who_text(lock, record) + (has_ended ? " (--hold)" : "")},
-          held_cell(lock, holder),
-          {record ? since_text(record->since_us) : nothing},
-          lease_cell(holder),
-          {record ? std::to_string(record->fence) : nothing},
-          {label_of(record)},
-          {command_of(record)}};
-}
-
-Row waiter_row(const Inspection& lock, const Inspection::Waiter& waiter, std::size_t position) {
-  const auto& record = waiter.record;
-  return {{count(position)},
-          {record ? record->who.summary() : "(an rlock of another version)"},
-          {age_text(lock.age(waiter.ticket))},
-          {since_text(waiter.ticket)},
-          {record ? mode_text(record->mode) : nothing},
-          {label_of(record)},
-          {command_of(record)}};
-}
-
-// Without the last columns that all rows leave empty.
-class Block {
- public:
-  Block(std::vector<std::string> headings, std::vector<Row> rows) {
-    while (std::ranges::all_of(rows, [&](const Row& row) { return row.back().text.empty(); })) {
-      headings.pop_back();
-      for (auto& row : rows) row.pop_back();
-    }
-    table_ = Table(headings);
-    for (auto& row : rows) table_.add(std::move(row));
-  }
-
-  void append_to(std::vector<std::string>& lines, const Layout& layout) const {
-    lines.emplace_back();
-    std::ranges::move(table_.lines(layout), std::back_inserter(lines));
-  }
-
- private:
-  Table table_;
+// A column of a table: what stands over it, and what it says of an entry.
+template <class Entry>
+struct Column {
+  const char* heading;
+  Cell (*cell)(const Entry&);
+  bool may_shrink = false;
 };
+
+// A cell of what the first holder has.
+template <Cell (*cell)(const Inspection&, const Inspection::Holder&)>
+Cell of_first_holder(const ListedLock& sight) {
+  const auto& lock = sight.lock;
+  return lock.holders.empty() ? Cell{nothing, Style::faint} : cell(lock, lock.holders.front());
+}
+
+constexpr Column<ListedLock> list_columns[]{
+    {"KEY", [](const ListedLock& sight) -> Cell { return {sight.key}; }, true},
+    {"STATE", [](const ListedLock& sight) { return state_cell(sight.lock); }},
+    {"HOLDER", [](const ListedLock& sight) { return holder_cell(sight.lock); }, true},
+    {"HELD", of_first_holder<held_cell>},
+    {"LEASE", of_first_holder<lease_cell>},
+    {"WAITING", [](const ListedLock& sight) { return waiting_cell(sight.lock); }},
+    {"LAST RUN", [](const ListedLock& sight) { return last_run_cell(sight.lock); }},
+};
+
+struct HolderEntry {
+  const Inspection& lock;
+  const Inspection::Holder& holder;
+  const std::optional<lock::Record>& record = holder.record;
+};
+
+constexpr Column<HolderEntry> holder_columns[]{
+    {"HOLDER",
+     [](const HolderEntry& entry) -> Cell {
+       const bool has_ended = entry.record && entry.record->has_ended;
+       return {who_text(entry.lock, entry.record) + (has_ended ? " (--hold)" : "")};
+     }},
+    {"HELD", [](const HolderEntry& entry) { return held_cell(entry.lock, entry.holder); }},
+    {"SINCE",
+     [](const HolderEntry& entry) -> Cell { return {entry.record ? since_text(entry.record->since_us) : nothing}; }},
+    {"LEASE", [](const HolderEntry& entry) { return lease_cell(entry.lock, entry.holder); }},
+    {"FENCE",
+     [](const HolderEntry& entry) -> Cell { return {entry.record ? std::to_string(entry.record->fence) : nothing}; }},
+    {"LABEL", [](const HolderEntry& entry) -> Cell { return {label_of(entry.record)}; }},
+    {"COMMAND", [](const HolderEntry& entry) -> Cell { return {command_of(entry.record)}; }},
+};
+
+struct WaiterEntry {
+  const Inspection& lock;
+  const Inspection::Waiter& waiter;
+  std::size_t position;
+  const std::optional<lock::Record>& record = waiter.record;
+};
+
+constexpr Column<WaiterEntry> waiter_columns[]{
+    {"#", [](const WaiterEntry& entry) -> Cell { return {count(entry.position)}; }},
+    {"WAITER",
+     [](const WaiterEntry& entry) -> Cell {
+       return {entry.record ? entry.record->who.summary() : "(an rlock of another version)"};
+     }},
+    {"WAITING", [](const WaiterEntry& entry) -> Cell { return {age_text(entry.lock.age(entry.waiter.ticket))}; }},
+    {"SINCE", [](const WaiterEntry& entry) -> Cell { return {since_text(entry.waiter.ticket)}; }},
+    {"MODE", [](const WaiterEntry& entry) -> Cell { return {entry.record ? mode_text(entry.record->mode) : nothing}; }},
+    {"LABEL", [](const WaiterEntry& entry) -> Cell { return {label_of(entry.record)}; }},
+    {"COMMAND", [](const WaiterEntry& entry) -> Cell { return {command_of(entry.record)}; }},
+};
+
+// Without the last columns that all entries leave empty.
+template <class Entry>
+std::vector<std::string> lines_of(std::span<const Column<Entry>> columns, std::span<const Entry> entries,
+                                  const Layout& layout) {
+  const auto is_empty = [&](const Entry& entry) { return columns.back().cell(entry).text.empty(); };
+  while (!entries.empty() && std::ranges::all_of(entries, is_empty)) columns = columns.first(columns.size() - 1);
+  std::vector<std::string> headings;
+  std::vector<std::size_t> shrinking;
+  for (const auto& column : columns) {
+    if (column.may_shrink) shrinking.push_back(headings.size());
+    headings.emplace_back(column.heading);
+  }
+  Table table(headings, std::move(shrinking));
+  for (const auto& entry : entries) {
+    Row row;
+    for (const auto& column : columns) row.push_back(column.cell(entry));
+    table.add(std::move(row));
+  }
+  return table.lines(layout);
+}
+
+template <class Entry>
+void append(std::vector<std::string>& lines, std::span<const Column<Entry>> columns, const std::vector<Entry>& entries,
+            const Layout& layout) {
+  if (entries.empty()) return;
+  lines.emplace_back();
+  std::ranges::move(lines_of<Entry>(columns, entries, layout), std::back_inserter(lines));
+}
 
 }  // namespace
 
 std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout) {
-  Table table({"KEY", "STATE", "HOLDER", "HELD", "LEASE", "WAITING", "LAST RUN"}, {0, 2});
-  for (const auto& sight : sights) table.add(list_row(sight));
-  return table.lines(layout);
+  return lines_of<ListedLock>(list_columns, sights, layout);
 }
 
 std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout) {
@@ -194,17 +235,12 @@ std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& lay
   }
   auto lines = head.lines(layout);
 
-  std::vector<Row> holders;
-  for (const auto& holder : lock.holders) holders.push_back(holder_row(lock, holder));
-  if (!holders.empty()) {
-    Block({"HOLDER", "HELD", "SINCE", "LEASE", "FENCE", "LABEL", "COMMAND"}, std::move(holders))
-        .append_to(lines, layout);
-  }
-  std::vector<Row> waiters;
-  for (const auto& waiter : lock.waiters) waiters.push_back(waiter_row(lock, waiter, waiters.size() + 1));
-  if (!waiters.empty()) {
-    Block({"#", "WAITER", "WAITING", "SINCE", "MODE", "LABEL", "COMMAND"}, std::move(waiters)).append_to(lines, layout);
-  }
+  std::vector<HolderEntry> holders;
+  for (const auto& holder : lock.holders) holders.push_back({lock, holder});
+  append<HolderEntry>(lines, holder_columns, holders, layout);
+  std::vector<WaiterEntry> waiters;
+  for (const auto& waiter : lock.waiters) waiters.push_back({lock, waiter, waiters.size() + 1});
+  append<WaiterEntry>(lines, waiter_columns, waiters, layout);
   const auto hidden = lock.waiting - static_cast<std::int64_t>(lock.waiters.size());
   if (hidden > 0 && !lock.waiters.empty()) lines.push_back("... and " + std::to_string(hidden) + " more");
   return lines;
