@@ -31,7 +31,7 @@ only() {
   only show lock base
   only commands show stores/registry stores/common lock process base
   only cli commands show stores/registry stores/common lock base
-  only docs cli lock base
+  only docs cli stores/registry stores/common lock base
 }
 
 @test "a store is named in its own room and in the registry: nobody else knows which stores there are" {

@@ -17,7 +17,15 @@ namespace rlock::cli {
 /// configuration files, the man page and the completions read it. The rows are in rows/, a file a group. A new option
 /// is one row; a new verb is a bit, a row, and its function in commands/verbs.hpp with a file of its own.
 
-enum Verbs : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, every_verb = 31 };
+enum Verbs : unsigned {
+  run = 1,
+  acquire = 2,
+  renew = 4,
+  release = 8,
+  status = 16,
+  behind_the_last,
+  every_verb = 2 * (behind_the_last - 1) - 1
+};
 constexpr unsigned acquirers = run | acquire;
 
 /// What a verb takes besides options.

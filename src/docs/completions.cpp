@@ -1,8 +1,10 @@
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"
+#include "stores/registry/registry.hpp"
 
 namespace rlock::docs {
 namespace {
@@ -16,6 +18,12 @@ bool tells_server(const OptionRow& row) { return row.group == cli::Group::server
 
 std::string long_name(const OptionRow& row) { return "--" + std::string(row.name); }
 std::string short_name(const OptionRow& row) { return row.letter == '\0' ? "" : std::string{'-', row.letter}; }
+
+std::string joined(const std::vector<std::string>& texts, std::string_view between) {
+  std::string all;
+  for (const auto& text : texts) all.append(all.empty() ? "" : between).append(text);
+  return all;
+}
 
 // Of each wanted row what `of` makes of it, with `between` between them.
 std::string list(std::string_view between, auto&& wanted, auto&& of) {
@@ -46,6 +54,15 @@ std::string option_names(unsigned verbs) {
   return list(" ", [&](const OptionRow& row) { return (row.verbs & verbs) == verbs; }, long_name) + " --help";
 }
 
+// "renew|release": the verbs that take these words.
+std::string verbs_with(cli::Words words, std::string_view between) {
+  std::vector<std::string> names;
+  for (const auto& verb : cli::verb_table()) {
+    if (verb.words == words) names.emplace_back(verb.name);
+  }
+  return joined(names, between);
+}
+
 std::string verb_names() {
   std::string text;
   for (const auto& verb : cli::verb_table()) text += std::string(verb.name) + " ";
@@ -64,7 +81,7 @@ std::string values_of(const OptionRow& row) {
   if (row.kind == Kind::duration) return "500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d";
   if (row.name == "signal") return "TERM INT HUP QUIT USR1 USR2 KILL";
   if (row.name == "conflict-exit-code") return "0 75";
-  if (row.name == "server") return "redis:// rediss:// unix:// redis+sentinel:// redis+cluster:// local";
+  if (row.name == "server") return joined(stores::url_starts(), " ");
   return {};
 }
 
@@ -81,7 +98,9 @@ Parts common_parts() {
           {"valued", pattern(takes_value)},
           {"valued_letters", letters(takes_value)},
           {"flag_letters", letters([](const OptionRow& row) { return !takes_value(row); }) + "hV"},
-          {"server_options", pattern(tells_server)}};
+          {"server_options", pattern(tells_server)},
+          {"command_verbs", verbs_with(cli::Words::key_command, "|")},
+          {"token_verbs", verbs_with(cli::Words::key_token, "|")}};
 }
 
 // In _arguments of zsh a help ends at ], a message at :.
@@ -193,8 +212,11 @@ Parts fish_parts() {
   parts["server_assignments"] =
       list(" ", tells_server, [](const OptionRow& row) { return "'" + long_name(row) + "=*'"; });
   parts["option_lines"] = list("", [](const OptionRow&) { return true; }, fish_line);
+  parts["command_verbs"] = verbs_with(cli::Words::key_command, " ");
   auto& lines = parts["verb_lines"];
+  auto& key_places = parts["key_places"];
   for (const auto& verb : cli::verb_table()) {
+    key_places += (key_places.empty() ? "\"" : " \"") + std::string(verb.name) + " key\"";
     lines +=
         "complete -c rlock -n '__rlock_is none' -a " + std::string(verb.name) + " -d '" + in_fish(verb.help) + "'\n";
   }

@@ -68,6 +68,18 @@ std::vector<UrlForm> url_forms() {
   return forms;
 }
 
+std::vector<std::string> url_starts() {
+  std::vector<std::string> starts;
+  for (const auto* kind : kinds) {
+    for (auto left = kind->schemes; !left.empty();) {
+      const std::string scheme(base::take_word(left));
+      const bool is_whole = std::ranges::find(kind->forms, scheme, &UrlForm::url) != kind->forms.end();
+      starts.push_back(scheme + (is_whole ? "" : "://"));
+    }
+  }
+  return starts;
+}
+
 std::string libraries() {
   std::string text;
   for (const auto* kind : kinds) text += (text.empty() ? "" : ", ") + kind->libraries();

@@ -27,6 +27,9 @@ bool is_reserved(std::string_view wire_key);
 /// The forms of URLs, as help shows them.
 std::vector<UrlForm> url_forms();
 
+/// What URLs begin with, as completions offer it: "redis://", "local".
+std::vector<std::string> url_starts();
+
 /// The libraries inside that speak to stores, and their versions.
 std::string libraries();
 
