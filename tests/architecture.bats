@@ -54,6 +54,15 @@ only() {
   [ "$(grep -rl 'nlohmann/' "$src" | sort)" = "$src/show/json.cpp"$'\n'"$src/show/log_json.cpp" ]
 }
 
+@test "the sources have none of the words that CONTRIBUTING.md rules out" {
+  local words
+  words=$(sed -n '/^| word /,/^$/p' "$BATS_TEST_DIRNAME/../CONTRIBUTING.md" | cut -d'|' -f4 | grep -oE '[a-z]+' |
+    grep -vx not | paste -sd'|')
+  [ "${words//[!|]/}" ]
+  # Messages, comments and names; what others call it may stand in strings of help (`also`).
+  run ! grep -rniE "\b($words)(s|ed|ing)?\b" "$src" --include='*.?pp' --include='*.lua' --exclude-dir=rows
+}
+
 @test "docs/servers.md prints the ACL that the tests run under" {
   acl=$(cat "$BATS_TEST_DIRNAME/acl.conf")
   grep -qxF "    ACL SETUSER rlock on >PASSWORD ${acl#on }" "$BATS_TEST_DIRNAME/../docs/servers.md"
