@@ -40,6 +40,26 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   ! grep -q '^rlock' said
 }
 
+# of_release FILTER [FILE]: of the objects of that event.
+of_release() { jq -c "select(.event == \"released\") | $1" "${2:-said}"; }
+
+@test "a release says how the command ended: its status, its signal, in the text and in the fields" {
+  expect 3 rlock run -v "$key" -- sh -c 'exit 3'
+  [[ $output =~ "rlock: released $key after "[0-9]+s": exit 3"$ ]]
+  expect 143 rlock run -v "$key" -- sh -c 'kill -TERM $$'
+  [[ $output =~ "rlock: released $key after "[0-9]+s": signal 15"$ ]]
+  expect 127 rlock run --log-format json "$key" -- ./no-such-command
+  printf '%s\n' "$output" >said
+  [ "$(of_release '[.exit_status, has("signal")]')" = '[127,false]' ]
+  rlock run --log-format json --with "$key-2" "$key" -- sh -c 'kill -TERM $$' 2>said || [ $? = 143 ]
+  [ "$(of_release '[.key, .exit_status, .signal]' | xargs)" = "[$key,143,15] [$key-2,143,15]" ]
+  rlock run --timeout 100ms -v "$key" -- sleep 60 2>said || [ $? = 124 ]
+  grep -q "^rlock: released $key after [0-9]*s: exit 124 (timed out)$" said
+  rlock acquire "$key" >token
+  rlock release --log-format json "$key" "$(cat token)" 2>said
+  [ "$(of_release 'has("exit_status")')" = false ]
+}
+
 @test "json: every renewal with -v; one that fails, the server back, and the loss without" {
   own_server
   rlock run -v --log-format json -t 3s -k 100ms "$key" -- sleep 1.5 2>said
@@ -53,7 +73,7 @@ job=(sh -c 'touch up; until [ -e go ]; do sleep 0.01; done')
   [[ $(jq -r .event said | tr '\n' ' ') = 'acquired renewal_failing lost '* ]]
   event renewal_failing ".key == \"$key\" and .fence > 0 and .left_ms > 0 and .left_ms <= 3000"
   event lost ".key == \"$key\" and .level == \"error\" and .fence > 0 and 
-    .held_ms > 1000 and .held_ms < 600000"
+    .held_ms > 1000 and .held_ms < 600000 and .exit_status == 79"
 }
 
 @test "json: busy, and errors, usage errors too, wherever the format was asked for" {
@@ -167,7 +187,7 @@ listen() {
   [ ! -s said ]
   until_true 10 eval '[ "$(grep -c "" journal)" = 2 ]'
   [[ $(sed -n 1p journal) =~ ^'<14>'[A-Z][a-z]{2}' '[\ 0-9][0-9]' '[0-9:]{8}' rlock['[0-9]+"]: holding $key, fence "[0-9]+$ ]]
-  [[ $(sed -n 2p journal) = '<14>'*"]: released $key after "* ]]
+  [[ $(sed -n 2p journal) = '<14>'*"]: released $key after "*': exit 0' ]]
   rlock acquire --label $'one\ntwo' "$key"
   : >journal
   expect 75 with_log rlock run -n --syslog "$key" -- true
@@ -241,5 +261,5 @@ listen_to_streams() {
   until_true 10 guard_of "$(cat pid)"
   kill -KILL "$(cat pid)"
   until_true 10 is_free
-  until_true 10 grep -q "<12>.*: rlock was killed, .*; releasing $key" journal
+  until_true 10 grep -qE "<12>.*: rlock was killed, .*; releasing $key after [0-9]+s: signal 9" journal
 }

@@ -29,6 +29,8 @@ class Farewell {
   /// The command did not run: no hold, since another host may have more luck.
   void not_started(int exit_status);
   std::chrono::nanoseconds held_for() const { return base::BootClock::now() - since_; }
+  /// How it ended, once that is known.
+  const lock::LastRun& run() const { return run_; }
   bool is_known() const { return ended_ != base::Instant{}; }
 
   /// To be called before each try to release, since what is left of the hold shrinks.

@@ -185,10 +185,10 @@ std::uint64_t Keys::fence(const std::string& key) const {
   return held == held_.end() ? 0 : held->fence;
 }
 
-void Keys::tell_released(std::chrono::nanoseconds held) const {
+void Keys::tell_released(std::chrono::nanoseconds held, const lock::LastRun& run) const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : held_) {
-    if (key.token == leases_.token()) show::tell_released(key.key, key.fence, held);
+    if (key.token == leases_.token()) show::tell_released(key.key, key.fence, held, &run);
   }
 }
 

@@ -53,7 +53,7 @@ class Keys {
   /// For -v.
   void tell() const;
   /// Likewise, of those that this run has acquired.
-  void tell_released(std::chrono::nanoseconds held) const;
+  void tell_released(std::chrono::nanoseconds held, const lock::LastRun& run) const;
   /// After a release that found the lock with another: asks the server once who that is, and says so.
   void tell_taken();
   /// In the guard of a dead rlock, over connections of its own; until `until`. prepare: before each try.

@@ -1,9 +1,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -70,7 +72,7 @@ class Run {
         return report_done(options_, *keys_.leases().done());
       case lock::Several::Outcome::lost:
         base::log_error("lost " + keys_.lost_key() + " while waiting for others; the command was not started",
-                        {"lost", {{"key", keys_.lost_key()}}});
+                        {"lost", {{"key", keys_.lost_key()}, {"exit_status", std::int64_t{base::exit_lost}}}});
         return base::exit_lost;
       case lock::Several::Outcome::held:
         break;
@@ -213,7 +215,9 @@ class Run {
   }
 
   show::Lost lost(const std::string& why, const std::string& then) const {
-    return {keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then};
+    show::Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
+    lost.event.fields.emplace_back("exit_status", std::int64_t{base::exit_lost});
+    return lost;
   }
 
   void tell_lost(const std::string& why, const std::string& then) const {
@@ -228,6 +232,16 @@ class Run {
                      {{"key", options_.key},
                       {"held_ms", show::ms_of(farewell_.held_for())},
                       {"exit_status", std::int64_t{base::exit_timed_out}}}});
+  }
+
+  // To syslog alone: a guard has no standard error.
+  void tell_killed() const {
+    const auto held = farewell_.held_for();
+    base::LogEvent event{"killed", {{"key", options_.key}, {"held_ms", show::ms_of(held)}}};
+    std::ranges::move(show::ending_fields(farewell_.run()), std::back_inserter(event.fields));
+    base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key + " after " +
+                       base::age_text(held) + ": " + show::ending_text(farewell_.run()),
+                   event);
   }
 
   static int status_of(const process::Ending& ending) {
@@ -257,9 +271,7 @@ class Run {
       if (!farewell_.is_known()) {
         const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
         in_time ? farewell_.killed() : farewell_.lost();
-        // To syslog alone: a guard has no standard error.
-        base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key,
-                       {"killed", {{"key", options_.key}, {"held_ms", show::ms_of(farewell_.held_for())}}});
+        tell_killed();
       }
       keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
     };
@@ -312,7 +324,7 @@ class Run {
       return Outcome::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) {
-      keys_.tell_released(farewell_.held_for());
+      keys_.tell_released(farewell_.held_for(), farewell_.run());
       return Outcome::released;
     }
     // Beside holders that a shared lock has anyway, there is nobody to name.

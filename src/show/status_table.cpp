@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/duration.hpp"
-#include "base/exit_status.hpp"
 #include "base/time_text.hpp"
+#include "show/tell.hpp"
 
 namespace rlock::show {
 
@@ -66,11 +66,6 @@ Cell lease_cell(const Inspection& /*lock*/, const Inspection::Holder& holder) {
 }
 
 bool has_failed(const lock::LastRun& run) { return run.signal != 0 || run.exit_status != 0; }
-
-std::string ending_text(const lock::LastRun& run) {
-  if (run.signal != 0) return "signal " + std::to_string(run.signal);
-  return "exit " + std::to_string(run.exit_status) + (run.exit_status == base::exit_timed_out ? " (timed out)" : "");
-}
 
 Cell waiting_cell(const Inspection& lock) {
   return lock.waiting > 0 ? Cell{std::to_string(lock.waiting), Style::notable} : Cell{nothing, Style::faint};

@@ -1,9 +1,12 @@
 #include "show/tell.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/display.hpp"
 #include "base/duration.hpp"
+#include "base/exit_status.hpp"
 #include "base/time_text.hpp"
 
 namespace rlock::show {
@@ -83,9 +86,23 @@ void tell_taken(const std::string& key, const lock::Inspection& lock) {
   base::log_note(message, {"taken", std::move(fields)});
 }
 
-void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held) {
-  base::log_info("released " + key + " after " + base::age_text(held),
-                 {"released", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}});
+void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
+                   const lock::LastRun* run) {
+  base::LogEvent event{"released",
+                       {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}};
+  if (run != nullptr) std::ranges::move(ending_fields(*run), std::back_inserter(event.fields));
+  base::log_info("released " + key + " after " + base::age_text(held) + (run ? ": " + ending_text(*run) : ""), event);
+}
+
+std::string ending_text(const lock::LastRun& run) {
+  if (run.signal != 0) return "signal " + std::to_string(run.signal);
+  return "exit " + std::to_string(run.exit_status) + (run.exit_status == base::exit_timed_out ? " (timed out)" : "");
+}
+
+base::LogFields ending_fields(const lock::LastRun& run) {
+  base::LogFields fields{{"exit_status", std::int64_t{run.exit_status}}};
+  if (run.signal != 0) fields.emplace_back("signal", std::int64_t{run.signal});
+  return fields;
 }
 
 std::int64_t ms_of(std::chrono::nanoseconds time) {

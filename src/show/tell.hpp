@@ -22,7 +22,15 @@ base::LogFields busy_fields(const std::string& key, const lock::Busy& busy);
 /// With -v, and for programs.
 void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl);
 
-void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held);
+/// run: how its command ended, where that is known.
+void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
+                   const lock::LastRun* run = nullptr);
+
+/// "exit 3", "exit 124 (timed out)", "signal 15".
+std::string ending_text(const lock::LastRun& run);
+
+/// The same for programs, in the names of `status --json`.
+base::LogFields ending_fields(const lock::LastRun& run);
 
 /// How a lock was lost after it was held for `held`, why, and what is done about it: a message and its event.
 struct Lost {
