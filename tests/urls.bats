@@ -30,9 +30,25 @@ bad() {
   nobody_called
 }
 
+@test "an address without a scheme is told how to write it, a word that may be a password is not repeated" {
+  local url
+  for url in 127.0.0.1:6379 127.0.0.1 localhost:6379 localhost '[::1]:6379'; do
+    bad "the URL has no scheme; did you mean redis://$url?" "$url"
+  done
+  bad 'has an unknown form' 4711canary:6379
+  [[ $stderr != *canary* ]]
+}
+
+@test "valkey:// and valkeys:// are redis:// and rediss://" {
+  expect 0 rlock run --server "valkey://$here" "$key" -- sh -c 'echo "$RLOCK_SERVER"; rlock renew'
+  [ "${lines[0]}" = "redis://$here" ]
+  expect 0 rlock run --server "valkey://$here/1" "$key" -- true
+  expect_error 69 'TLS' rlock acquire -n --server "valkeys://$here" "$key"
+}
+
 @test "an unknown form, a host or a port that is none, a database that no server has" {
   local url
-  for url in x localhost localhost:6379 http://localhost redis: redis:/ Redis://host LOCAL local: ' local' "sentinel://$here/m" \
+  for url in x ann:6379 a.b:1234 localhost:x 127.0.0.1:0 http://localhost redis: redis:/ Redis://host LOCAL local: ' local' "sentinel://$here/m" \
     "redis-sentinel://$here/m" "redis+sentinel+cluster://$here/m"; do
     bad 'has an unknown form; write redis://' "$url"
   done

@@ -310,6 +310,7 @@ verbs=(run acquire renew release status)
   # What flock, consul and others call it.
   wrong "'--timeout' is not an option of rlock acquire; did you mean --wait?" acquire --timeout 5 "$key"
   wrong 'did you mean --nonblock?' run --nb "$key" true
+  wrong "'-e' is not an option of rlock run; did you mean -x (--exclusive)?" run -e "$key" true
   wrong 'did you mean release?' unlock "$key"
   wrong 'did you mean status?' ls
   wrong "'-T' is not an option of rlock run; did you mean --ttl?" run -T 5s "$key" true

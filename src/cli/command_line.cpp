@@ -77,7 +77,10 @@ std::string unknown(const std::string& option, unsigned verbs, std::string_view 
   // acquire --timeout: run has an option of that name, which is another thing.
   const bool may_be_another_word = elsewhere == nullptr || verbs != every_verb;
   for (const auto& row : option_table()) {
-    if ((row.verbs & verbs) != 0 && may_be_another_word && has_word(row.also, bare)) return instead(row);
+    if ((row.verbs & verbs) != 0 && may_be_another_word && has_word(row.also, bare)) {
+      if (bare.size() > 1) return instead(row);
+      return message + "; did you mean -" + row.letter + " (--" + std::string(row.name) + ")?";
+    }
   }
   if (elsewhere != nullptr) {
     std::vector<std::string_view> others;

@@ -60,7 +60,7 @@ inline constexpr OptionRow lock[]{
      .help = "Hold KEY alone, as a writer does; the default",
      .sources = Sources::command_line,
      .excludes = "shared slots",
-     .also = "write"},
+     .also = "write e"},
     {.name = "slots",
      .kind = Kind::number,
      .value = "N",

@@ -235,7 +235,7 @@ constexpr stores::UrlForm forms[]{
 }  // namespace
 
 constexpr stores::Kind store_kind{
-    .schemes = "redis rediss unix redis+sentinel rediss+sentinel redis+cluster rediss+cluster local",
+    .schemes = "redis rediss valkey valkeys unix redis+sentinel rediss+sentinel redis+cluster rediss+cluster local",
     .forms = forms,
     .check_url = check_url,
     .has_password = has_password,

@@ -32,9 +32,12 @@ struct Scheme {
   Tls tls;
 };
 
+// Of two for the same, display() writes the first, which older rlocks know too.
 constexpr std::array schemes{
     Scheme{"redis", Kind::server, Tls::no},
     Scheme{"rediss", Kind::server, Tls::yes},
+    Scheme{"valkey", Kind::server, Tls::no},
+    Scheme{"valkeys", Kind::server, Tls::yes},
     Scheme{"redis+sentinel", Kind::sentinel, Tls::no},
     Scheme{"rediss+sentinel", Kind::sentinel, Tls::yes},
     Scheme{"redis+cluster", Kind::cluster, Tls::no},
@@ -208,6 +211,15 @@ bool has_late_at(std::string_view text) {
   return end != std::string_view::npos && text.find('@', end) != std::string_view::npos;
 }
 
+// HOST:PORT without a scheme. Any other text before a colon may be a user, and the number a password.
+bool is_bare_address(std::string_view text) {
+  const auto endpoint = read_endpoint(text, default_port);
+  if (!endpoint) return false;
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return endpoint->host == "localhost" || ::inet_pton(AF_INET, endpoint->host.c_str(), address.data()) == 1 ||
+         ::inet_pton(AF_INET6, endpoint->host.c_str(), address.data()) == 1;
+}
+
 Result<Address> parse_url(std::string_view text) {
   Address address;
   const auto url = RLOCK_TRY(net::Url::split(text));
@@ -216,6 +228,9 @@ Result<Address> parse_url(std::string_view text) {
   if (url.has_lone_word) address.lone_word = LoneWord::password;
   if (url.scheme == "unix") return read_unix(url, std::move(address));
   const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
+  if (url.scheme.empty() && is_bare_address(text)) {
+    return fail(ErrorCode::usage, "has no scheme; did you mean redis://" + std::string(text) + "?");
+  }
   if (scheme == schemes.end()) {
     return fail(
         ErrorCode::usage,
