@@ -28,6 +28,23 @@ stops() {
   [ ! -e ran ]
 }
 
+@test "acquire --export hands down the prefix and the compat that are in force, so that a bare release finds the lock" {
+  local script='eval "$(rlock acquire --export "$@")"; rlock release; env | grep -E "^RLOCK_(PREFIX|COMPAT)=" | sort | paste -sd " "'
+  run -0 bash -ec "$script" bash --prefix "it's:" "$key"
+  [ "$output" = "RLOCK_PREFIX=it's:" ]
+  run -0 bash -ec "$script" bash --prefix '' "$key"
+  [ "$output" = RLOCK_PREFIX= ]
+  run -0 bash -ec "$script" bash --compat redisson --prefix r: "$key"
+  [ "$output" = 'RLOCK_COMPAT=redisson RLOCK_PREFIX=r:' ]
+  RLOCK_PREFIX=other: RLOCK_COMPAT=redisson run -0 bash -ec "$script" bash --compat none --prefix rlock: "$key"
+  [ "$output" = 'RLOCK_COMPAT=none RLOCK_PREFIX=rlock:' ]
+  printf 'prefix = "conf:"\n' >conf
+  RLOCK_CONFIG=conf run -0 bash -ec "$script" bash "$key"
+  [ "$output" = RLOCK_PREFIX=conf: ]
+  run -0 bash -ec "$script" bash "$key"
+  [ -z "$output" ]
+}
+
 @test "acquire --export that fails stops a script with set -e" {
   rlock acquire "$key"
   stops 75 acquire --export -n "$key"

@@ -20,11 +20,21 @@
 namespace rlock::commands {
 namespace {
 
+// What an rlock behind it needs, to meet the same lock: nothing where nobody has said anything.
+std::string place_text(const Options& options) {
+  std::string text;
+  if (!options.prefix_source.empty()) text += " RLOCK_PREFIX=" + base::shell_quoted(options.prefix);
+  if (!options.compat_source.empty()) {
+    text += options.compat == stores::Compat::redisson ? " RLOCK_COMPAT=redisson" : " RLOCK_COMPAT=none";
+  }
+  return text;
+}
+
 std::string text_of(const Options& options, const lock::Lease& lease) {
   if (options.format == Format::json) return show::lease_json(options.key, lease, options.ttl);
   if (options.format == Format::shell) {
     return "export RLOCK_KEY=" + base::shell_quoted(options.key) + " RLOCK_TOKEN=" + lease.token +
-           " RLOCK_FENCE=" + std::to_string(lease.fence) + "\n";
+           " RLOCK_FENCE=" + std::to_string(lease.fence) + place_text(options) + "\n";
   }
   return lease.token + "\n";
 }

@@ -60,7 +60,9 @@ inline constexpr OptionRow output[]{
      .verbs = acquire,
      .target = set_format<commands::Format::shell>,
      .help = "Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval",
-     .more = "It is an export line, or (exit N) where acquire fails, so that the eval fails too.",
+     .more = "It is an export line, or (exit N) where acquire fails, so that the eval fails too. Where --prefix or "
+             "--compat are given, in whatever way, it exports RLOCK_PREFIX and RLOCK_COMPAT too, so that a bare rlock "
+             "release behind it finds the lock.",
      .excludes = "json"},
     {.name = "log-format",
      .kind = Kind::choice,
