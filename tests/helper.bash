@@ -10,7 +10,7 @@ PATH="$(dirname "$RLOCK"):$PATH"
 export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-600}
 
 # What the machine or its user may have set must not reach the tests.
-unset "${!RLOCK_@}" REDISCLI_AUTH
+unset "${!RLOCK_@}" REDISCLI_AUTH CI
 # A configuration file that the group can write is refused.
 umask 022
 # A bare machine has no locale set, and without one bash writes \u as it stands.

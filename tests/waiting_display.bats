@@ -282,3 +282,33 @@ on_terminal() {
   ended 75 $!
   [ "$(cut -d' ' -f1-2 said)" = 'rlock: busy:' ]
 }
+
+# ci_waiter NAME OPTION...: waits for $key as in a CI job, where standard error is a file, ./NAME.
+ci_waiter() {
+  local name=$1
+  shift
+  CI=true background rlock run "$@" "$key" -- true 2>"$name"
+}
+
+@test "in CI, without a terminal: one line after a second, then one each minute; cron, -q and CI='' get none" {
+  background rlock run --label https://ci/7 "$key" -- sh -c 'until [ -e go ]; do sleep 0.01; done'
+  until_true 10 is_held
+  ci_waiter said
+  until_true 10 waiting 1
+  ci_waiter quiet -q
+  ci_waiter objects --log-format json
+  CI='' background rlock run "$key" -- true 2>empty
+  background env -u CI rlock run "$key" -- true 2>cron
+  until_true 10 test -s said
+  sleep 3 # in which a line a second would show
+  [ "$(grep -c '' said)" = 1 ]
+  grep -qE "^rlock: waiting [0-9]+s for $key, next; held by $(id -un)@[^ ]+ since [0-9:]{8} \\([0-9]+s\\): https://ci/7$" said
+  until_true 90 eval '[ "$(grep -c "" said)" = 2 ]'
+  grep -qE '^rlock: waiting (1m|[6-9][0-9]s).* for ' said
+  touch go
+  finish
+  [ ! -s quiet ]
+  [ ! -s empty ]
+  [ ! -s cron ]
+  run ! grep -q '^rlock' objects
+}

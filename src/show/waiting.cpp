@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "base/display.hpp"
@@ -24,9 +25,16 @@ using base::Readiness;
 namespace {
 
 constexpr auto look_every = 1s;
+constexpr auto log_every = 1min;
 // A key of the longest kind leaves room for the rest.
 constexpr std::size_t min_key_columns = 16;
 constexpr std::size_t max_columns = 200;
+
+// GitHub, GitLab and others set it for their jobs, whose log is a file that people read meanwhile.
+bool is_ci_job() {
+  const char* ci = std::getenv("CI");
+  return ci != nullptr && *ci != '\0';
+}
 
 std::string ahead_text(std::int64_t rank) {
   return std::to_string(rank) + (rank == 1 ? " waiter ahead" : " waiters ahead");
@@ -35,7 +43,11 @@ std::string ahead_text(std::int64_t rank) {
 }  // namespace
 
 Waiting::Waiting(std::string key, base::Poller& inner)
-    : inner_(inner), since_(BootClock::now()), next_look_(since_ + look_every), key_(std::move(key)) {}
+    : inner_(inner),
+      since_(BootClock::now()),
+      next_look_(since_ + look_every),
+      key_(std::move(key)),
+      told_at_(since_) {}
 
 Waiting::~Waiting() { base::clear_live_line(); }
 
@@ -52,9 +64,16 @@ Readiness Waiting::wait(std::span<pollfd> fds, Instant until) {
 void Waiting::look(Instant now) {
   if (!screen_) {
     const bool is_for_people = base::is_logged(base::LogLevel::note) && !base::is_log_for_programs();
-    screen_ = !is_for_people || ::isatty(STDERR_FILENO) != 1 ? Screen::none
-              : base::is_screen(STDERR_FILENO)               ? Screen::redrawn
-                                                             : Screen::plain;
+    const bool is_terminal = is_for_people && ::isatty(STDERR_FILENO) == 1;
+    screen_ = !is_terminal                     ? (is_for_people && is_ci_job() ? Screen::log : Screen::none)
+              : base::is_screen(STDERR_FILENO) ? Screen::redrawn
+                                               : Screen::plain;
+  }
+  if (screen_ == Screen::log) {
+    if (now >= told_at_ + log_every) told_people_ = false;
+    say_once(now);
+    next_look_ = told_at_ + log_every;
+    return;
   }
   if (screen_ != Screen::redrawn) {
     if (screen_ == Screen::plain) say_once(now);
@@ -69,6 +88,7 @@ void Waiting::look(Instant now) {
 
 void Waiting::say_once(Instant now) {
   if (std::exchange(told_people_, true)) return;
+  told_at_ = now;
   base::log_without_blocking();
   base::log_note(line(now, max_columns));
 }

@@ -10,9 +10,9 @@ namespace rlock::show {
 
 /// Tells people and programs what a waiter knows. Where standard error is a terminal that can redraw a line, one
 /// line of it shows that from the first second on, anew each second, and is gone when the wait is over; on another
-/// terminal, or where the line is not ours to draw, it is said once. It asks the server for nothing: a waiter asks
-/// every few seconds anyway. A lock that is acquired at once costs it nothing, not even the look whether there is a
-/// terminal.
+/// terminal, or where the line is not ours to draw, it is said once. In the log of a CI job (the environment variable
+/// CI is set) it is said after a second, and then once a minute. It asks the server for nothing: a waiter asks every
+/// few seconds anyway. A lock that is acquired at once costs it nothing, not even the look whether there is a terminal.
 ///
 /// To be waited with: it waits as `inner` does, and draws meanwhile.
 class Waiting final : public base::Poller, public lock::Observer {
@@ -44,7 +44,8 @@ class Waiting final : public base::Poller, public lock::Observer {
   std::string key_;
   bool told_ = false;         ///< of the wait for this key
   bool told_people_ = false;  ///< by a line that they see or saw
-  enum class Screen { none, plain, redrawn };
+  enum class Screen { none, log, plain, redrawn };
+  base::Instant told_at_;           ///< when they were told, or the wait began
   std::optional<Screen> screen_;    ///< nullopt: not looked for yet
   std::optional<lock::Busy> busy_;  ///< of this key
   std::string server_;
