@@ -30,7 +30,9 @@ last_run() { rlock status --json "$key" | jq -c ".last_run | $1"; }
   cat >stubborn <<-'END'
 	trap 'touch told' TERM
 	while :; do
-	  rlock status --exit-code -q "$RLOCK_KEY" || touch not-held
+	  # The TERM may end this rlock too, which is not 1.
+	  rlock status --exit-code -q "$RLOCK_KEY"
+	  [ $? != 1 ] || touch not-held
 	  sleep 0.02
 	done
 	END
