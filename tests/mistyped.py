@@ -37,8 +37,8 @@ LONE_HOSTS = [f"redis://{CANARY}", f"rediss://{CANARY}/1", f"redis+cluster://{CA
 VERBS = {"run": ["k", "--", "true"], "acquire": ["k"], "renew": ["k", "token"], "release": ["k", "token"], "status": ["k"]}
 # Options with a value, those with one letter beside their name.
 OPTIONS = {
-    "ttl": "t", "wait": "w", "conflict-exit-code": "E", "kill-after": "k", "timeout": "", "signal": "", "on-lost": "", "label": "",
-    "slots": "", "with": "", "hold": "", "once": "", "replicas": "", "while-pid": "", "grace": "", "server": "", "prefix": "",
+    "ttl": "t", "wait": "w", "conflict-exit-code": "E", "kill-after": "k", "timeout": "", "signal": "", "on-lost": "",
+    "label": "", "slots": "", "with": "", "hold": "", "once": "", "replicas": "", "while-pid": "", "grace": "", "server": "", "prefix": "",
     "compat": "", "password-file": "", "connect-timeout": "", "config": "", "format": "", "log-format": "",
 }
 FLAGS = {"nonblock": "n", "quiet": "q", "verbose": "v", "shared": "s", "json": "", "no-renew": "", "force": ""}

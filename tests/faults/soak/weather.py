@@ -115,7 +115,7 @@ class Weather:
     # --- some of several ----------------------------------------------------------------------
 
     def some(self):
-        """A minority. Who was started without memory has no vote for a while (stores/quorum/quorum), and counts as one of it."""
+        """A minority. Who was started without memory has no vote for a while, and counts as one of it."""
         return self.rng.sample(self.field.servers, self.rng.randint(1, (len(self.field.servers) - 1) // 2))
 
     def kill_some(self, seconds):
