@@ -38,8 +38,9 @@ VERBS = {"run": ["k", "--", "true"], "acquire": ["k"], "renew": ["k", "token"], 
 # Options with a value, those with one letter beside their name.
 OPTIONS = {
     "ttl": "t", "wait": "w", "conflict-exit-code": "E", "kill-after": "k", "timeout": "", "signal": "", "on-lost": "",
-    "label": "", "slots": "", "with": "", "hold": "", "once": "", "replicas": "", "while-pid": "", "grace": "", "server": "", "prefix": "",
-    "compat": "", "password-file": "", "connect-timeout": "", "config": "", "format": "", "log-format": "",
+    "label": "", "slots": "", "with": "", "hold": "", "once": "", "replicas": "", "while-pid": "", "grace": "",
+    "server": "", "prefix": "", "compat": "", "password-file": "", "connect-timeout": "", "config": "", "format": "",
+    "log-format": "",
 }
 FLAGS = {"nonblock": "n", "quiet": "q", "verbose": "v", "shared": "s", "json": "", "no-renew": "", "force": ""}
 # What other programs call it.
