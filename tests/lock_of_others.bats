@@ -85,6 +85,8 @@ waits_until_deleted() {
     expect_error 75 "busy: $type on the server is other data, not a lock; is --prefix '' right?" rlock run -n $type -- true
     expect_error 75 "busy: $type on the server is other data, not a lock" rlock acquire -w 50ms $type
     expect_error 79 "not released: $type on the server is other data, not a lock" rlock release --force $type
+    expect_error 79 "lost: $type on the server is other data, not a lock; is --prefix '' right?" rlock renew $type token
+    expect_error 79 "lost: $type on the server is other data, not a lock" rlock release $type token
     run --separate-stderr -0 rlock status $type
     [[ $output == *'not a lock'*'(other data, not a lock)'* ]]
     [ "$stderr" = "rlock: $type on the server is other data, not a lock; is --prefix '' right?" ]

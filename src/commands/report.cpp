@@ -136,7 +136,9 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
     base::PlainPoller plain;
     const std::array keys{name.wire_key};
     const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
-    if (sights && sights->size() == 1 && !sights->front().holders.empty()) {
+    const bool is_seen = sights && sights->size() == 1;
+    if (is_seen && sights->front().is_other_data) message = "lost: " + not_a_lock(options.key, options);
+    if (is_seen && !sights->front().holders.empty()) {
       if (const auto& record = sights->front().holders.front().record) {
         message += ": " + show::holder_text(*record);
         event.fields.emplace_back("holder", show::holder_fields(*record));
