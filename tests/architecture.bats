@@ -42,6 +42,18 @@ only() {
   run ! grep -rnE 'LeaseTerms ?\{[^}]|ttl(\.count\(\))? [*/] [0-9]' "$src" --include='*.?pp' --exclude='lease.?pp'
 }
 
+@test "wherever the ttl is told of those who do not say it, it is the default" {
+  local root=$BATS_TEST_DIRNAME/.. seconds
+  seconds=$(sed -nE 's/.* default_ttl = std::chrono::seconds\(([0-9]+)\);/\1/p' "$src/lock/lease.hpp")
+  grep -qF "free after | $seconds s (\`-t\`) |" "$root/README.md"
+  grep -qF "\`--ttl\` ($seconds s)" "$root/docs/containers.md"
+  grep -qF "(\`--grace\`, or $seconds s)" "$root/docs/servers.md"
+  grep -qF "\`-t\` ($seconds s)" "$root/packaging/examples/moving.md"
+  grep -qxF "#ttl = ${seconds}s" "$root/packaging/examples/rlock.conf"
+  grep -qxF "#grace = ${seconds}s" "$root/packaging/examples/rlock.conf"
+  grep -qF "(${seconds}s where that is not given)" "$src/docs/rlock.1.in"
+}
+
 @test "each library is known in one room" {
   # rooms LIBRARY: the rooms with files that include it
   rooms() { grep -rlE "^#include <$1/" "$src" | sed -E "s,^$src/,,; s,^(stores/)?([a-z_]+)/.*,\1\2," | sort -u; }

@@ -15,6 +15,9 @@ struct Lease {
   base::Instant counts_from{};  ///< before the request that got it was sent (R3 of tests/PROOFS.md)
 };
 
+/// The ttl of those who do not say --ttl.
+inline constexpr base::Duration default_ttl = std::chrono::seconds(30);
+
 /// The grace of those who do not say --kill-after; at most a third of the ttl.
 inline constexpr base::Duration default_grace = std::chrono::seconds(5);
 

@@ -67,6 +67,7 @@ TEST(OptionTable, EachDefaultIsOneThatItsOptionTakes) {
     }
   }
   EXPECT_EQ(find_option("conflict-exit-code")->default_text, std::to_string(base::exit_busy));
+  EXPECT_EQ(find_option("ttl")->default_text, base::format_duration(lock::default_ttl));
 }
 
 TEST(OptionTable, HelpNamesTheValuesThatStandElsewhere) {

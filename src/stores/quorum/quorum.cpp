@@ -22,7 +22,7 @@ using base::Wait;
 namespace {
 
 // The largest ttl in the fleet, where --grace does not say it.
-constexpr Duration usual_max_ttl = 30s;
+constexpr Duration usual_max_ttl = lock::default_ttl;
 
 }  // namespace
 
