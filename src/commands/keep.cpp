@@ -100,12 +100,11 @@ class Keeping {
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
     const std::string what = "process " + std::to_string(watched_.process.process().pid);
-    const show::Lost lost(
+    const auto lost = show::Lost::after(
         options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
         watched_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
-    base::log_error(lost.message, lost.event);  // to syslog: there is no standard error here
-    return base::log_line(base::LogLevel::error, lost.message, lost.event);
+    return lost.tell_syslog();
   }
 
   const Options& options_;

@@ -129,23 +129,19 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
                     lock::Standing::Holder holder) {
-  base::LogEvent event{"lost", {{"key", options.key}, {"exit_status", std::int64_t{base::exit_lost}}}};
-  std::string message = "lost: " + options.key + " is not held by anybody: it was released, or its lease had ended";
-  if (holder == lock::Standing::Holder::other) {
-    message = "lost: " + options.key + " is held by somebody else";
-    base::PlainPoller plain;
-    const std::array keys{name.wire_key};
-    const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
-    const bool is_seen = sights && sights->size() == 1;
-    if (is_seen && sights->front().is_other_data) message = "lost: " + not_a_lock(options.key, options);
-    if (is_seen && !sights->front().holders.empty()) {
-      if (const auto& record = sights->front().holders.front().record) {
-        message += ": " + show::holder_text(*record);
-        event.fields.emplace_back("holder", show::holder_fields(*record));
-      }
-    }
+  if (holder != lock::Standing::Holder::other) {
+    show::Lost::to_nobody(options.key, base::exit_lost).tell();
+    return base::exit_lost;
   }
-  base::log_error(message, event);
+  base::PlainPoller plain;
+  const std::array keys{name.wire_key};
+  const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
+  const bool is_seen = sights && sights->size() == 1;
+  const auto record =
+      is_seen && !sights->front().holders.empty() ? sights->front().holders.front().record : std::nullopt;
+  auto lost = show::Lost::to_other(options.key, base::exit_lost, record ? &*record : nullptr);
+  if (is_seen && sights->front().is_other_data) lost.message = "lost: " + not_a_lock(options.key, options);
+  lost.tell();
   return base::exit_lost;
 }
 

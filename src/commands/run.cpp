@@ -71,8 +71,7 @@ class Run {
       case lock::Several::Outcome::done:
         return report_done(options_, *keys_.leases().done());
       case lock::Several::Outcome::lost:
-        base::log_error("lost " + keys_.lost_key() + " while waiting for others; the command was not started",
-                        {"lost", {{"key", keys_.lost_key()}, {"exit_status", std::int64_t{base::exit_lost}}}});
+        show::Lost::while_waiting(keys_.lost_key(), base::exit_lost).tell();
         return base::exit_lost;
       case lock::Several::Outcome::held:
         break;
@@ -215,15 +214,12 @@ class Run {
   }
 
   show::Lost lost(const std::string& why, const std::string& then) const {
-    show::Lost lost(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
+    auto lost = show::Lost::after(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
     lost.event.fields.emplace_back("exit_status", std::int64_t{base::exit_lost});
     return lost;
   }
 
-  void tell_lost(const std::string& why, const std::string& then) const {
-    const auto said = lost(why, then);
-    base::log_error(said.message, said.event);
-  }
+  void tell_lost(const std::string& why, const std::string& then) const { lost(why, then).tell(); }
 
   void tell_timed_out() const {
     base::log_error("stopping the command of " + options_.key + ": it has run for " +
@@ -260,9 +256,7 @@ class Run {
     task.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) task.title += " " + base::printable(key);
     task.lost = [this] {
-      const auto said = lost("rlock stood still until its lease ended", "its guard has killed the command");
-      base::log_error(said.message, said.event);  // to syslog: there is no standard error here
-      return base::log_line(base::LogLevel::error, said.message, said.event);
+      return lost("rlock stood still until its lease ended", "its guard has killed the command").tell_syslog();
     };
     task.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;

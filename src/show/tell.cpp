@@ -68,10 +68,38 @@ void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nan
                    {"ttl_ms", std::int64_t{ttl.count()}}}});
 }
 
-Lost::Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
-           const std::string& then)
-    : message("lost " + key + " after " + base::age_text(held) + ": " + why + "; " + then),
-      event{"lost", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}} {}
+Lost Lost::after(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
+                 const std::string& then) {
+  return {"lost " + key + " after " + base::age_text(held) + ": " + why + "; " + then,
+          {"lost", {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}}};
+}
+
+Lost Lost::while_waiting(const std::string& key, int exit_status) {
+  return {"lost " + key + " while waiting for others; the command was not started",
+          {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+}
+
+Lost Lost::to_nobody(const std::string& key, int exit_status) {
+  return {"lost: " + key + " is not held by anybody: it was released, or its lease had ended",
+          {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+}
+
+Lost Lost::to_other(const std::string& key, int exit_status, const lock::Record* holder) {
+  Lost lost{"lost: " + key + " is held by somebody else",
+            {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+  if (holder != nullptr) {
+    lost.message += ": " + holder_text(*holder);
+    lost.event.fields.emplace_back("holder", holder_fields(*holder));
+  }
+  return lost;
+}
+
+void Lost::tell() const { base::log_error(message, event); }
+
+std::string Lost::tell_syslog() const {
+  tell();
+  return base::log_line(base::LogLevel::error, message, event);
+}
 
 void tell_taken(const std::string& key, const lock::Inspection& lock) {
   if (!lock.is_held()) return;

@@ -32,10 +32,22 @@ std::string ending_text(const lock::LastRun& run);
 /// The same for programs, in the names of `status --json`.
 base::LogFields ending_fields(const lock::LastRun& run);
 
-/// How a lock was lost after it was held for `held`, why, and what is done about it: a message and its event.
+/// What is said of a lock that was lost: a message, and its event for programs.
 struct Lost {
-  Lost(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
-       const std::string& then);
+  /// It was held for `held`. why, and what is done about it.
+  static Lost after(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held, const std::string& why,
+                    const std::string& then);
+  /// By a run that still waited for others of its keys.
+  static Lost while_waiting(const std::string& key, int exit_status);
+  /// A token does not hold it, and nobody else does,
+  static Lost to_nobody(const std::string& key, int exit_status);
+  /// or somebody else does. holder: nullptr where it is not known who.
+  static Lost to_other(const std::string& key, int exit_status, const lock::Record* holder);
+
+  void tell() const;
+  /// By a process without standard error: to syslog alone. Returns the line for whoever has one.
+  std::string tell_syslog() const;
+
   std::string message;
   base::LogEvent event;
 };
