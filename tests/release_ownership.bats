@@ -120,16 +120,6 @@ holder() { redis get "rlock:$key"; }
   RLOCK_TOKEN=other expect 0 rlock release --force "$key"
 }
 
-@test "--force releases a Redisson lock" {
-  local uuid=285475da-9152-4c83-822a-67ee2f116a79
-  redis hset "rlock:$key" "$uuid:1" 2
-  expect 0 rlock release --force "$key"
-  is_free
-  redis hset "rlock:$key" mode read "$uuid:71" 1 "${uuid/2/3}:4" 1
-  expect 0 rlock release --force "$key"
-  is_free
-}
-
 @test "--force leaves alone what cannot be a lock, and says so" {
   local uuid=285475da-9152-4c83-822a-67ee2f116a79 make before
   for make in 'rpush KEY a b' 'sadd KEY a' 'zadd KEY 1 a' 'xadd KEY 1-1 f v' 'hset KEY name Ann' \
