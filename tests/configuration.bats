@@ -405,6 +405,11 @@ bad() {
   conf "server = unix://ann@$PWD/nothing"
   REDISCLI_AUTH=secret run --separate-stderr rlock acquire -v -n "$key"
   [ "$(told)" = 0 ]
+  # Beside a URL that cannot be read, where the file's servers are not used.
+  conf 'server = "redis://:secret@host,redis://other host"'
+  run --separate-stderr rlock acquire -v --server "unix://$PWD/nothing" -n "$key"
+  [ "$status" = 69 ]
+  [ "$(told)" = 1 ]
   # In a file of its own it is told once for all servers.
   unset RLOCK_CONFIG
   echo secret >password

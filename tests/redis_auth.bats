@@ -171,6 +171,9 @@ refused() {
   # As in the example of /etc/rlock.conf.
   printf 'server = "unix://ann@%s"\npassword-file = %s\n' "$sock" "$PWD/file" >conf
   RLOCK_SERVER='' all_verbs --config conf
+  # What it was taken for here, it need not be elsewhere: the rlock inside reads the file again.
+  RLOCK_SERVER='' run -0 rlock run --config conf "$key" -- sh -c 'rlock renew && echo "[$RLOCK_SERVER]"'
+  [ "${lines[0]}" = '[]' ]
   RLOCK_SERVER=unix://ann@$sock run -0 rlock run --password-file file "$key" -- sh -c 'rlock renew && printenv RLOCK_SERVER'
   [ "${lines[0]}" = "unix://ann:@$sock" ]
   # The message says what it was taken for, and not what it is.

@@ -184,9 +184,7 @@ class File {
 };
 
 bool has_password(const Line& line, const commands::Options& options) {
-  if (line.item.name != "server") return false;
-  const auto urls = stores::read_urls(joined(line.item.inputs));
-  return urls && stores::has_password(*urls, !options.password_file.empty());
+  return line.item.name == "server" && stores::has_password(joined(line.item.inputs), !options.password_file.empty());
 }
 
 // Says whether there is a password in them.

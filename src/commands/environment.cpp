@@ -1,5 +1,6 @@
 #include "commands/environment.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -55,7 +56,7 @@ void set_environment(const Options& options, const std::string& urls, std::span<
   }
   if (!options.password_file.empty()) set("RLOCK_PASSWORD_FILE", absolute(options.password_file));
   if (!options.config_file.empty()) set("RLOCK_CONFIG", absolute(options.config_file));
-  if (options.server_is_from_file && stores::has_password(options.servers, !options.password_file.empty())) {
+  if (options.server_is_from_file && std::ranges::any_of(options.servers, stores::may_hold_password)) {
     ::unsetenv("RLOCK_SERVER");
   } else {
     set("RLOCK_SERVER", urls);

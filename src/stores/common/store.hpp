@@ -63,6 +63,8 @@ struct Kind {
   base::Result<void> (*check_url)(const std::string& url);
   /// Whether this URL has a password in it. is_elsewhere: whether --password-file is given.
   bool (*has_password)(const std::string& url, bool is_elsewhere);
+  /// Whether something in it may be a password, wherever the one that counts comes from.
+  bool (*may_hold_password)(const std::string& url);
   /// Whether no lock can have this wire key, since the store needs the name for its own data.
   bool (*is_reserved)(std::string_view wire_key);
   /// All URLs are of this kind. Fails with usage, or with configuration where they come from a file or a secret cannot

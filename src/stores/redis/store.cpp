@@ -219,6 +219,11 @@ bool has_password(const std::string& url, bool is_elsewhere) {
   return address && address->password && !address->password->empty();
 }
 
+bool may_hold_password(const std::string& url) {
+  const auto address = Address::parse(url);
+  return address && address->password;
+}
+
 std::string libraries() {
   return "OpenSSL " + net::openssl_version() + ", hiredis " + hiredis_version() + ", c-ares " + net::c_ares_version();
 }
@@ -239,6 +244,7 @@ constexpr stores::Kind store_kind{
     .forms = forms,
     .check_url = check_url,
     .has_password = has_password,
+    .may_hold_password = may_hold_password,
     .is_reserved = is_side_key,
     .open = open,
     .libraries = libraries,

@@ -53,10 +53,13 @@ Result<std::vector<std::string>> read_urls(std::string_view list) {
   return urls;
 }
 
-bool has_password(std::span<const std::string> urls, bool is_elsewhere) {
-  return std::ranges::any_of(urls,
-                             [&](const std::string& url) { return kind_of(url).has_password(url, is_elsewhere); });
+bool has_password(std::string_view list, bool is_elsewhere) {
+  return std::ranges::any_of(net::split_list(list), [&](std::string_view url) {
+    return kind_of(url).has_password(std::string(url), is_elsewhere);
+  });
 }
+
+bool may_hold_password(const std::string& url) { return kind_of(url).may_hold_password(url); }
 
 bool is_reserved(std::string_view wire_key) {
   return std::ranges::any_of(kinds, [&](const Kind* kind) { return kind->is_reserved(wire_key); });

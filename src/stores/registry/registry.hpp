@@ -18,8 +18,12 @@ base::Result<std::unique_ptr<Store>> open(const Settings& settings);
 /// repeats none: there may be a password in it.
 base::Result<std::vector<std::string>> read_urls(std::string_view list);
 
-/// Whether one of these URLs has a password in it. is_elsewhere: whether --password-file is given.
-bool has_password(std::span<const std::string> urls, bool is_elsewhere);
+/// Whether one of the URLs of a list has a password in it; those that cannot be read have none. is_elsewhere: whether
+/// --password-file is given.
+bool has_password(std::string_view list, bool is_elsewhere);
+
+/// Whether something in this URL may be a password, wherever the one that counts comes from.
+bool may_hold_password(const std::string& url);
 
 /// Whether no lock can have this wire key, since a store needs the name for its own data.
 bool is_reserved(std::string_view wire_key);
