@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "base/error.hpp"
 
 namespace rlock::net {
 
@@ -14,5 +17,12 @@ struct Endpoint {
   std::string name() const;
   bool operator==(const Endpoint&) const = default;
 };
+
+/// Reads HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. A failure (usage) goes on behind "the URL", and repeats nothing.
+base::Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port);
+
+/// Whether both name the same server, which may be written in capitals too, and an IPv6 address with or without its
+/// zeros.
+bool is_same(const Endpoint& one, const Endpoint& other);
 
 }  // namespace rlock::net

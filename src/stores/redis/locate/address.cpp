@@ -50,53 +50,6 @@ Result<int> read_database(std::string_view text) {
   return *database;
 }
 
-// Of names, and of IPv6 addresses with their %INTERFACE.
-bool is_host_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._:%").find(c) != std::string_view::npos;
-}
-
-Result<net::Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port) {
-  net::Endpoint endpoint{"", default_port};
-  std::optional<std::string_view> port;
-  if (text.starts_with('[')) {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) return fail(ErrorCode::usage, "has an IPv6 address without its ]");
-    endpoint.host = text.substr(1, close - 1);
-    text.remove_prefix(close + 1);
-    if (!text.empty() && !text.starts_with(':')) return fail(ErrorCode::usage, "has text after the ] of its host");
-    if (!text.empty()) port = text.substr(1);
-  } else {
-    const auto colon = text.find(':');
-    endpoint.host = text.substr(0, colon);
-    if (colon != std::string_view::npos) port = text.substr(colon + 1);
-  }
-  if (endpoint.host.empty()) return fail(ErrorCode::usage, "has no host");
-  // What ends with %40 is a password, which is not to be shown.
-  const bool has_escape = endpoint.host.contains('%') && !endpoint.host.contains(':');
-  if (has_escape || !std::ranges::all_of(endpoint.host, is_host_letter)) {
-    return fail(ErrorCode::usage, "has a character in its host that no name or address has");
-  }
-  if (!port) return endpoint;
-  const auto parsed = base::parse_number<unsigned>(*port, 65535);
-  if (!parsed || *parsed == 0) return fail(ErrorCode::usage, "has a port that is not 1 to 65535");
-  endpoint.port = static_cast<std::uint16_t>(*parsed);
-  return endpoint;
-}
-
-// The same server may be named in capitals too, and an IPv6 address with or without its zeros.
-bool is_same(const net::Endpoint& one, const net::Endpoint& other) {
-  const auto canonical = [](const std::string& host) {
-    std::array<unsigned char, sizeof(in6_addr)> address{};
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    if (::inet_pton(AF_INET6, host.c_str(), address.data()) == 1) {
-      return std::string(::inet_ntop(AF_INET6, address.data(), text.data(), text.size()));
-    }
-    return base::lowered(host);
-  };
-  return one.port == other.port && canonical(one.host) == canonical(other.host);
-}
-
 Result<std::vector<net::Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
   if (hosts.starts_with(',') || hosts.ends_with(',') || hosts.find(",,") != std::string_view::npos) {
     return fail(ErrorCode::usage, "has an extra comma");
@@ -113,8 +66,8 @@ Result<std::vector<net::Endpoint>> read_endpoints(std::string_view hosts, Kind k
   while (true) {
     const auto comma = hosts.find(',');
     auto endpoint =
-        RLOCK_TRY(read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : default_port));
-    if (std::ranges::any_of(endpoints, [&](const net::Endpoint& other) { return is_same(endpoint, other); })) {
+        RLOCK_TRY(net::read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : default_port));
+    if (std::ranges::any_of(endpoints, [&](const net::Endpoint& other) { return net::is_same(endpoint, other); })) {
       return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
     }
     endpoints.push_back(std::move(endpoint));
@@ -213,7 +166,7 @@ bool has_late_at(std::string_view text) {
 
 // HOST:PORT without a scheme. Any other text before a colon may be a user, and the number a password.
 bool is_bare_address(std::string_view text) {
-  const auto endpoint = read_endpoint(text, default_port);
+  const auto endpoint = net::read_endpoint(text, default_port);
   if (!endpoint) return false;
   std::array<unsigned char, sizeof(in6_addr)> address{};
   return endpoint->host == "localhost" || ::inet_pton(AF_INET, endpoint->host.c_str(), address.data()) == 1 ||
@@ -330,7 +283,7 @@ Result<void> check_together(std::span<const Address> addresses) {
     const auto& one = addresses[i];
     const auto is_one = [&](const Address& other) {
       if (one.transport != other.transport) return false;
-      return one.transport == Transport::tcp ? is_same(one.endpoints.front(), other.endpoints.front())
+      return one.transport == Transport::tcp ? net::is_same(one.endpoints.front(), other.endpoints.front())
                                              : one.path == other.path;
     };
     if (std::ranges::any_of(addresses.first(i), is_one)) {
