@@ -41,10 +41,10 @@ class Watch {
     if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
     // The lock may go to another holder only when no process of the command is left. The orphans of a dead rlock are
     // children of another process by now: those that we have not seen before are found there by their environment.
-    if (permit_.over()) return true;
-    family_.signal(SIGKILL);
+    const bool is_over = permit_.over();
+    if (!is_over) family_.signal(SIGKILL);
     step_back();
-    return family_.kill_all(BootClock::now() + give_up_after);
+    return is_over || family_.kill_all(BootClock::now() + give_up_after);
   }
 
  private:
@@ -133,7 +133,6 @@ base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t comman
     Family family(std::move(scope));
     if (command > 0) family.add(Held(std::move(first), std::move(command_fd)));
     const bool nothing_left = Watch(permit, rlock_fd, std::move(family), task).keep();
-    be_ordinary();
     if (nothing_left) task.orphaned();
   });
 }

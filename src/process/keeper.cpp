@@ -144,7 +144,7 @@ void stand_by(base::Permit& permit, const Watched& watched, pid_t keeper, int ke
     await({enforcement.process_fd()}, timer, enforcement.next_step());
     ending = enforcement.step();
   }
-  be_ordinary();
+  step_back();
   if (*ending == Keeper::Ending::ended || *ending == Keeper::Ending::lost) watched.orphaned();
 }
 

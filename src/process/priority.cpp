@@ -39,14 +39,14 @@ bool schedule(std::uint32_t policy, std::uint32_t priority, std::uint64_t slice_
   return ::syscall(SYS_sched_setattr, 0, &attributes, 0U) == 0;
 }
 
-}  // namespace
-
-void be_prompt() { is_prompt = schedule(SCHED_RR, 1, 0) || schedule(SCHED_OTHER, 0, 100'000); }
-
 // The longest slice there is: hundreds get their share, but who wakes up has a turn before them.
 void be_ordinary() {
   if (std::exchange(is_prompt, false)) schedule(SCHED_OTHER, 0, 100'000'000);
 }
+
+}  // namespace
+
+void be_prompt() { is_prompt = schedule(SCHED_RR, 1, 0) || schedule(SCHED_OTHER, 0, 100'000); }
 
 void step_back() {
   be_ordinary();
