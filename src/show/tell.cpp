@@ -15,6 +15,10 @@ namespace {
 // Of a label, which may be a long URL, in a line that has more to say.
 constexpr std::size_t max_label_columns = 100;
 
+base::LogEvent lost_event(const std::string& key, int exit_status) {
+  return {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}};
+}
+
 }  // namespace
 
 std::string holder_text(const lock::Record& holder) {
@@ -75,18 +79,16 @@ Lost Lost::after(const std::string& key, std::uint64_t fence, std::chrono::nanos
 }
 
 Lost Lost::while_waiting(const std::string& key, int exit_status) {
-  return {"lost " + key + " while waiting for others; the command was not started",
-          {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+  return {"lost " + key + " while waiting for others; the command was not started", lost_event(key, exit_status)};
 }
 
 Lost Lost::to_nobody(const std::string& key, int exit_status) {
   return {"lost: " + key + " is not held by anybody: it was released, or its lease had ended",
-          {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+          lost_event(key, exit_status)};
 }
 
 Lost Lost::to_other(const std::string& key, int exit_status, const lock::Record* holder) {
-  Lost lost{"lost: " + key + " is held by somebody else",
-            {"lost", {{"key", key}, {"exit_status", std::int64_t{exit_status}}}}};
+  Lost lost{"lost: " + key + " is held by somebody else", lost_event(key, exit_status)};
   if (holder != nullptr) {
     lost.message += ": " + holder_text(*holder);
     lost.event.fields.emplace_back("holder", holder_fields(*holder));
