@@ -295,27 +295,19 @@ leaves_it_free() {
   done
 }
 
-# What Redisson sends to acquire a lock for readers and writers: "" when it has it.
-their_read_lock() {
+# their_mode_lock MODE FIELD: what Redisson sends to acquire a lock for readers or writers; "" when it has it.
+their_mode_lock() {
   redis eval 'local mode = redis.call("hget", KEYS[1], "mode")
               if mode == false then
-                redis.call("hset", KEYS[1], "mode", "read")
+                redis.call("hset", KEYS[1], "mode", ARGV[3])
                 redis.call("hset", KEYS[1], ARGV[2], 1)
                 redis.call("pexpire", KEYS[1], ARGV[1])
                 return nil
               end
-              return redis.call("pttl", KEYS[1])' 1 "$key" 30000 "$theirs"
+              return redis.call("pttl", KEYS[1])' 1 "$key" 30000 "$2" "$1"
 }
-their_write_lock() {
-  redis eval 'local mode = redis.call("hget", KEYS[1], "mode")
-              if mode == false then
-                redis.call("hset", KEYS[1], "mode", "write")
-                redis.call("hset", KEYS[1], ARGV[2], 1)
-                redis.call("pexpire", KEYS[1], ARGV[1])
-                return nil
-              end
-              return redis.call("pttl", KEYS[1])' 1 "$key" 30000 "$theirs:write"
-}
+their_read_lock() { their_mode_lock read "$theirs"; }
+their_write_lock() { their_mode_lock write "$theirs:write"; }
 
 @test "readers and writers of Redisson wait for the lock, however it was acquired, and are told when it is free" {
   local token
