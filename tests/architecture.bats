@@ -26,6 +26,7 @@ only() {
   only process base
   only stores/common lock base
   only stores/quorum lock base
+  only stores/ordered lock base
   only stores/redis stores/common stores/quorum lock net base
   only stores/registry stores/common stores/redis lock net base
   only show lock base
