@@ -65,6 +65,12 @@ struct Watched {
   bool is_of_writes = false;   ///< a new record counts too, not only an entry that goes
 };
 
+/// What a watch has told.
+struct Told {
+  std::vector<std::string> gone;  ///< the tokens of entries that are no more
+  bool is_unclear = false;        ///< something else has happened, or may have: look
+};
+
 /// A store that a majority of its members decides, and that orders what it keeps. An object is of one lock, and of one
 /// entry of it. Only what is said to be a proof is one: a lease that some member keeps alive, a read or a ping shows
 /// nothing of what the majority knows.
@@ -77,8 +83,9 @@ class OrderedStore {
   virtual ~OrderedStore() = default;
 
   /// Makes our entry, or finds that an earlier try has made it; a proof. nullopt: it is not empty (Join::if_empty), and
-  /// nothing was made; a store may join all the same. Fails with usage where the store grants no lease as short as
-  /// record.ttl; one may be longer.
+  /// nothing was made; a store may join all the same. A record without since_us gets the time of the store. The lease
+  /// lasts for record.ttl or longer; fails with usage where the store grants none as short as that, or none as long.
+  /// One of a waiter (State::waits) may be as near to it as the store grants.
   virtual base::Result<std::optional<View>> enter(const std::string& token, lock::Mode mode, const Record& record,
                                                   Join join, base::Wait wait) = 0;
   /// Takes up the entry that another process has made under this token: all that follows is of it. nullopt: there is
@@ -100,12 +107,13 @@ class OrderedStore {
   /// Whether an entry of this token has left a moment ago (Farewell::is_told).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 
-  /// From here on drain() tells of this, from the last view on: what has happened since counts too. One at a time.
+  /// From here on drain() tells of this, from the last view on: what has happened since counts too. One at a time;
+  /// nothing is asked where the same is watched, and has not gone, already.
   virtual base::Result<void> watch(const Watched& watched, base::Wait wait) = 0;
   virtual std::vector<pollfd> wait_fds() const = 0;
-  /// Whether something that is watched has happened, or may have. Never waits. Fails once with unreachable where the
-  /// connection broke or its member is cut off; the watch is then over.
-  virtual base::Result<bool> drain() = 0;
+  /// What has happened to what is watched. Never waits. Fails once with unreachable where the connection broke or its
+  /// member is cut off; the watch is then over.
+  virtual base::Result<Told> drain() = 0;
 
   /// The first `most` entries of the queue of each of these wire keys, in this order; decided by the majority.
   virtual base::Result<std::vector<Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
