@@ -11,6 +11,17 @@ std::string LastRun::encode() const {
          std::to_string(once.count()) + " " + who.encode();
 }
 
+std::string LastRun::stored(std::string_view encoded, base::Duration remembered, std::int64_t ended_us,
+                            const std::optional<LastRun>& before) {
+  const auto time = [](std::int64_t us) {
+    return std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000);
+  };
+  const auto succeeded =
+      encoded.starts_with("0 ") ? "= =" : time(before && before->succeeded_us ? *before->succeeded_us : 0);
+  return "1 " + std::to_string(remembered.count()) + " " + succeeded + " " + time(ended_us) + " " +
+         std::string(encoded);
+}
+
 std::optional<LastRun> LastRun::decode(std::string_view text) {
   if (base::take_word(text) != "1") return std::nullopt;
   const auto number = [&] { return base::number_in(base::take_word(text)); };

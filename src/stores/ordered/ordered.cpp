@@ -180,14 +180,8 @@ Result<lock::Busy> Ordered::busy_of(const lock::Request& request, Wait wait) {
   lock::Busy busy{.holder_ttl = Duration::zero()};
   if (queue.first.empty()) return busy;
   const auto& first = queue.first.front();
-  if (first.record) {
-    busy.holder_ttl = first.ttl_left.value_or(first.record->ttl);
-    busy.holder = lock::Record{.since_us = first.record->since_us,
-                               .fence = first.fence,
-                               .mode = first.entry.mode,
-                               .who = first.record->who,
-                               .has_ended = first.record->state == Record::State::ended};
-  }
+  busy.holder = lock_record(first);
+  if (first.record) busy.holder_ttl = first.ttl_left.value_or(first.record->ttl);
   if (record_) RLOCK_TRY(claim(request.token, queue, wait));
   return busy;
 }
@@ -226,10 +220,10 @@ Result<lock::Event> Ordered::drain() {
     return std::ranges::find(told->gone, entry.token) != told->gone.end();
   };
   std::erase_if(ahead_, has_gone);
-  is_unclear_ |= told->is_unclear || !watched_ || watched_->entry;
+  is_unclear_ |= told->is_unclear || !watched_ || watched_->whom != Watched::Whom::all;
   const bool may_hold = is_unclear_ || holds(mode_, ahead_);
   if (!may_hold) claims_.moved();
-  return lock::Event{.granted = may_hold, .touched = true, .look_at = may_hold ? base::never : look_at_claim()};
+  return lock::Event{.granted = may_hold, .touched = is_to_tell_, .look_at = may_hold ? base::never : look_at_claim()};
 }
 
 }  // namespace rlock::ordered

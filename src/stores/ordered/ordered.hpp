@@ -65,6 +65,7 @@ class Ordered final : public lock::Backend {
   std::unique_ptr<OrderedStore> store_;
   /// What our entry says of itself, as far as we know; nullopt: we have none.
   std::optional<Record> record_;
+  bool is_to_tell_ = false;    ///< that the lock is touched
   bool is_made_here_ = false;  ///< not one that another process made
   lock::Mode mode_;
   std::vector<Entry> ahead_;        ///< as of the last view, without those that have gone since

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/wait.hpp"
 #include "lock/mode.hpp"
+#include "lock/who.hpp"
 #include "stores/ordered/record.hpp"
 
 namespace rlock::ordered {
@@ -40,6 +41,9 @@ struct Listed {
   std::optional<base::Duration> ttl_left;  ///< nullopt: not known
 };
 
+/// As the rest of rlock knows it; nullopt: there is no record.
+std::optional<lock::Record> lock_record(const Listed& listed);
+
 /// The queue of one lock.
 struct Queue {
   std::vector<Listed> first;            ///< in order; so many as were asked for
@@ -61,8 +65,14 @@ enum class Join { always, if_empty };
 
 /// Whom a watch is of.
 struct Watched {
-  std::optional<Entry> entry;  ///< nullopt: any entry of the queue
-  bool is_of_writes = false;   ///< a new record counts too, not only an entry that goes
+  enum class Whom {
+    all,  ///< each entry of the queue
+    one,  ///< `entry`
+    own   ///< ours
+  };
+  Whom whom = Whom::all;
+  Entry entry{};
+  bool is_of_writes = false;  ///< a new record counts too, not only an entry that goes
 };
 
 /// What a watch has told.

@@ -60,10 +60,10 @@ Watched whom_to_watch(const Mode& mode, std::span<const Entry> ahead) {
   if (rank_behind(ahead) < watchers) return {};
   if (is_shared(mode)) {
     for (const auto& entry : std::views::reverse(ahead)) {
-      if (!is_shared(entry.mode)) return {.entry = entry};
+      if (!is_shared(entry.mode)) return {.whom = Watched::Whom::one, .entry = entry};
     }
   }
-  return {.entry = ahead.back(), .is_of_writes = mode.kind == Mode::Kind::slots};
+  return {.whom = Watched::Whom::one, .entry = ahead.back(), .is_of_writes = mode.kind == Mode::Kind::slots};
 }
 
 }  // namespace rlock::ordered

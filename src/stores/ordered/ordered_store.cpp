@@ -1,0 +1,15 @@
+#include "stores/ordered/ordered_store.hpp"
+
+namespace rlock::ordered {
+
+std::optional<lock::Record> lock_record(const Listed& listed) {
+  if (!listed.record) return std::nullopt;
+  const auto& record = *listed.record;
+  return lock::Record{.since_us = record.since_us,
+                      .fence = record.state == Record::State::waits ? 0 : listed.fence,
+                      .mode = listed.entry.mode,
+                      .who = record.who,
+                      .has_ended = record.state == Record::State::ended};
+}
+
+}  // namespace rlock::ordered
