@@ -146,8 +146,7 @@ def contend(options, keys, make, look):
         over.wait()
         stop(contenders)
         time.sleep(options.ttl / 1000 + 0.2)
-        wrong = [f"{key} is still held" for key in keys for server in field.servers_of("rlock:" + key)
-                 if server.redis("EXISTS", "rlock:" + key)]
+        wrong = [f"{key} is still held" for key in keys if field.is_held(key)]
         by_id, violations, summary = judge(runs)
         expected = {0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM} if options.kills else {0}
         wrong += violations + [f"status {status}: {said}" for status, said in ends(contenders) if status not in expected]

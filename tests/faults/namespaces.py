@@ -2,6 +2,7 @@
 
     isolate()           first of all, as root: from here on this process has a network of its own, so that what follows
                         changes nothing of the machine's
+    isolate_mounts()    the same for what it mounts
     space = Namespace()
     space.enter         words before a command that shall run in it
     space.host          its address, for all other namespaces of this process
@@ -15,7 +16,7 @@ import itertools
 import os
 import subprocess
 
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
 numbers = itertools.count(1)
 
 
@@ -24,10 +25,20 @@ def is_possible():
     return subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL).returncode == 0
 
 
-def isolate():
+def unshare(what):
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "a network namespace: " + os.strerror(ctypes.get_errno()))
+    if libc.unshare(what) != 0:
+        raise OSError(ctypes.get_errno(), "a namespace: " + os.strerror(ctypes.get_errno()))
+
+
+def isolate_mounts():
+    """What this process mounts from here on is its own, and ends with it."""
+    unshare(CLONE_NEWNS)
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
+def isolate():
+    unshare(CLONE_NEWNET)
     ip("link", "set", "lo", "up")
     with open("/proc/sys/net/ipv4/ip_forward", "w") as forward:
         forward.write("1")

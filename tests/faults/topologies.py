@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Servers on loopback, as rlock may find them: one, with Sentinels, a Cluster, several independent ones.
+"""Servers on loopback, as rlock may find them: one, with Sentinels, a Cluster, several independent ones, members of a store
+that a majority decides (ensembles.py).
 
-    topologies.py single|sentinel|cluster|redlock DIRECTORY [NAME=VALUE,...]
+    topologies.py single|sentinel|cluster|redlock|etcd DIRECTORY [NAME=VALUE,...]
 
 starts one (the values are arguments of its class), prints `ready URL`, and ends it when its standard input is closed or at
 a TERM. Each line that comes there is Python, of which `field` is the topology; it is carried out, and `done` printed, or
@@ -29,49 +30,11 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.extend([HERE, os.path.dirname(HERE)])
 from resp import ServerError  # noqa: E402
-from servers import MASTER, Server, Watcher, free_port, until  # noqa: E402
+from ensembles import ENSEMBLES  # noqa: E402
+from servers import MASTER, Watcher, free_port, until  # noqa: E402
+from topology import Topology  # noqa: E402
 
 SLOTS = 16384
-
-
-class Topology:
-    """`servers`, `watchers` (Sentinels) and `url` are there when it is constructed, and all of it is well. close() ends it."""
-
-    has_replicas = False  # whether another server can take over from one that owns a key
-
-    def __init__(self, directory):
-        self.directory, self.servers, self.watchers, self.url = directory, [], [], ""
-        try:
-            self.build()
-        except BaseException:
-            self.close()
-            raise
-
-    def add(self, *options, **how):
-        self.servers.append(Server(f"{self.directory}/{len(self.servers)}", *options, **how))
-        return self.servers[-1]
-
-    def servers_of(self, key):
-        """Those that own a key of Redis now, as far as anybody there knows."""
-        return self.servers
-
-    def failover(self, key):
-        """Only where there are replicas."""
-        raise NotImplementedError
-
-    def settle(self, seconds=120):
-        """Waits until all servers answer, and the replicas follow their masters."""
-        until(lambda: all(server.answers() for server in self.servers), "every server's answer", seconds)
-
-    def close(self):
-        for server in self.servers + self.watchers:
-            server.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 class Single(Topology):
@@ -300,7 +263,7 @@ class Redlock(Topology):
         self.url = ",".join(server.url for server in self.servers)
 
 
-TOPOLOGIES = {"single": Single, "sentinel": Sentinel, "cluster": Cluster, "redlock": Redlock}
+TOPOLOGIES = {"single": Single, "sentinel": Sentinel, "cluster": Cluster, "redlock": Redlock, **ENSEMBLES}
 
 
 def main():

@@ -33,7 +33,6 @@ from contest import Contest  # noqa: E402
 from judge import Judgement  # noqa: E402
 from report import Report  # noqa: E402
 from stage import neighbours  # noqa: E402
-from topologies import TOPOLOGIES  # noqa: E402
 from trials import SHAPES, STRIKES  # noqa: E402
 from weather import WEATHERS  # noqa: E402
 
@@ -58,7 +57,7 @@ def parse_options():
     add("--faults", type=int, default=0, help="end when so many met something")
     add("--seed", type=int, default=1)
     add("--only", type=one_of(["contest", *LANES]), default=["contest", *LANES], help="these alone, comma list")
-    add("--topology", choices=list(TOPOLOGIES), default="single", help="of the contenders' servers")
+    add("--topology", choices=list(WEATHERS), default="single", help="of the contenders' servers")
     add("--set", action="append", default=[], metavar="LINE", help="a line more in the configuration of the contenders; with "
         "one of grace or replicas no overlap is forgiven")
     add("--weathers", type=one_of({weather for weathers in WEATHERS.values() for weather in weathers}),

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Contenders for one lock on three members of a store that a majority decides, one of which is in trouble every other while.
+
+    consensus.py [--store etcd] [--seconds 60] [--contenders 8] [--ttl 4] [--kinds KIND,...] [--every 8] [--keys 1]
+                 [--seed N] [--keep DIR]
+
+Each member is in a network namespace and on a disk of its own (as root; elsewhere they are only killed and stopped). Befalls
+    kill        SIGKILL of the leader or of a follower, which comes back with its data
+    stop        SIGSTOP of one
+    split       no other member reaches it; clients do
+    cut         nobody reaches it
+    disk        its disk takes no write
+    compact     the history is compacted, and each member defragmented
+    clients     a third of the rlocks are stopped, for up to twice the ttl
+Each lasts for half of --every, with the leader struck two times of three, and then half of it is quiet. Contenders run
+commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no two
+overlap, and each has a larger fence than those before it. Nothing of an entry may be left a ttl after the end. Told: how
+many of each befell, commands that were stopped since their lease could not be renewed, and the longest time in which nobody
+held the lock, by what befell then. Ends with "N wrong"; status 1 where anything was, or nothing ran.
+"""
+
+import argparse
+import collections
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import contenders as crowd  # noqa: E402
+import namespaces  # noqa: E402
+from ensembles import ENSEMBLES  # noqa: E402
+from proxy_wire import boottime_ns  # noqa: E402
+from servers import until  # noqa: E402
+
+KEY = "consensus"
+QUIET = "nothing"
+# What an rlock may end with: it ran, was told that it lost its lock, could reach nobody, or stood still for too long.
+EXPECTED = (0, 69, 79, -signal.SIGKILL)
+
+
+class Trouble:
+    """What befalls the members, one thing after the other; `log` has (kind, whom, from, to), ns."""
+
+    def __init__(self, field, contenders, options):
+        self.field, self.contenders, self.options = field, contenders, options
+        self.chance, self.log = random.Random(options.seed), []
+
+    def whom(self):
+        """Two times of three the leader."""
+        leader = self.field.leader()
+        if leader and self.chance.random() < 2 / 3:
+            return leader, "leader"
+        return self.chance.choice(self.field.followers()), "follower"
+
+    def befall(self, kind, seconds):
+        begin = boottime_ns()
+        if kind in ("compact", "clients"):
+            name = "members" if kind == "compact" else "a third"
+            getattr(self, kind)(seconds)
+        else:
+            member, name = self.whom()
+            getattr(self, kind)(member, seconds)
+        self.log.append((kind, name, begin, boottime_ns()))
+
+    def during(self, begin, end, seconds):
+        begin()
+        try:
+            time.sleep(seconds)
+        finally:
+            end()
+
+    def kill(self, member, seconds):
+        self.during(member.kill, member.start, seconds)
+
+    def stop(self, member, seconds):
+        self.during(member.stop, member.resume, seconds)
+
+    def split(self, member, seconds):
+        self.during(lambda: self.field.split(member), lambda: self.field.join(member), seconds)
+
+    def cut(self, member, seconds):
+        self.during(member.cut, member.mend, seconds)
+
+    def disk(self, member, seconds):
+        self.during(member.stall, member.flow, seconds)
+
+    def compact(self, _seconds):
+        self.field.compact()
+        for member in self.field.servers:
+            member.defragment()
+
+    def clients(self, _seconds):
+        rlocks = [contender.rlock for contender in self.contenders if contender.rlock]
+        chosen = self.chance.sample(rlocks, max(1, len(rlocks) // 3))
+        self.during(lambda: [rlock.send_signal(signal.SIGSTOP) for rlock in chosen],
+                    lambda: [rlock.send_signal(signal.SIGCONT) for rlock in chosen],
+                    self.chance.uniform(0.1, 2) * self.options.ttl)
+
+    def go_on(self, end):
+        kinds = self.options.kinds.split(",")
+        while True:
+            self.chance.shuffle(kinds)
+            for kind in kinds:
+                time.sleep(self.options.every / 2)
+                if time.monotonic() > end:
+                    return
+                self.befall(kind, self.options.every / 2)
+
+
+def gaps(runs, trouble):
+    """The longest time without a holder, seconds, by what befell meanwhile."""
+    worst, free_since = collections.Counter(), None
+    for run in sorted(runs, key=lambda run: run.start):
+        if free_since is not None:
+            kinds = {f"{kind} {whom}" for kind, whom, begin, end in trouble.log if begin < run.start and end > free_since}
+            for kind in kinds or {QUIET}:
+                worst[kind] = max(worst[kind], (run.start - free_since) / 1e9)
+        free_since = max(free_since or 0, run.last())
+    return worst
+
+
+def judge(field, directory, options, trouble, contenders):
+    runs, wrong, summary = crowd.judge(directory)
+    # Waits for the last leases, then for an end that no clock has to be trusted for.
+    time.sleep(options.ttl + 1)
+    left = field.entries(KEY)
+    wrong += [f"left behind: {name}" for name in left]
+    wrong += [f"status {status}: {said}" for status, said in crowd.ends(contenders) if status not in EXPECTED]
+    wrong += ["nothing ran"] if len(runs) < options.contenders else []
+    met = collections.Counter(kind for kind, *_ in trouble.log)
+    stopped = sum(run.end is None for run in runs.values())
+    print(", ".join(f"{count} {kind}" for kind, count in sorted(met.items())) + f"; holds {len(runs)}, overlaps "
+          f"{summary['overlap']}, fences backwards {summary['fence']}, stopped {stopped}, left {len(left)}")
+    print("statuses " + ", ".join(f"{status}: {n}" for status, n in sorted(crowd.statuses(contenders).items())))
+    print("longest without a holder, s: " + ", ".join(f"{kind} {seconds:.2f}" for kind, seconds in
+                                                      sorted(gaps(runs.values(), trouble).items())))
+    return wrong
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = "kill,stop,compact,clients"
+    if namespaces.is_possible():
+        kinds += ",split,cut,disk"
+    parser.add_argument("--store", choices=list(ENSEMBLES), default="etcd")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--contenders", type=int, default=8)
+    parser.add_argument("--ttl", type=int, default=4)
+    parser.add_argument("--kinds", default=kinds)
+    parser.add_argument("--every", type=float, default=8, help="seconds")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--keep", help="work there, and leave it")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    print(f"seed {options.seed}", flush=True)
+    kinds = set(options.kinds.split(","))
+    isolated, disks = bool(kinds & {"split", "cut"}), "disk" in kinds
+    if isolated:
+        namespaces.isolate()
+    if disks:
+        namespaces.isolate_mounts()
+    directory = options.keep or tempfile.mkdtemp(prefix="consensus.")
+    os.makedirs(directory, exist_ok=True)
+    holds = (5,) * 14 + (20,) * 4 + (100, 500, 1500 * options.ttl)
+    with ENSEMBLES[options.store](directory + "/members", isolated=isolated, disks=disks) as field:
+        contenders = [crowd.Contender(f"c{i}", field.url, directory, KEY,
+                                      ["--ttl", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "5m"],
+                                      lambda chance: chance.choice(holds), options.seed)
+                      for i in range(options.contenders)]
+        trouble = Trouble(field, contenders, options)
+        try:
+            crowd.start(contenders)
+            trouble.go_on(time.monotonic() + options.seconds)
+            until(lambda: all(member.answers() for member in field.servers), "every member's answer")
+        finally:
+            crowd.stop(contenders)
+        wrong = judge(field, directory, options, trouble, contenders)
+    return crowd.finish(wrong, directory, options.keep)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

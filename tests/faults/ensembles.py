@@ -1,0 +1,220 @@
+"""Members of a store that a majority decides: etcd, three on loopback, or each in a network namespace and on a disk of its own.
+
+    with Etcd(directory, isolated=True, disks=True) as field:   # namespaces.isolate() and isolate_mounts() before
+        field.leader(), field.followers()
+        member.kill(); member.start()
+        member.stop(); member.resume()          # SIGSTOP
+        member.cut(); member.mend()             # nobody reaches it
+        field.split(member); field.join(member) # no other member does, clients do
+        member.stall(); member.flow()           # its disk takes no write, and no process that writes there can be killed
+        field.compact(); member.defragment()
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+from base64 import b64decode, b64encode
+
+from namespaces import Namespace, ip
+from servers import free_port, until
+from topology import Topology
+
+PROBE = b64encode(b"x").decode()  # a key that is not there
+DISK_BYTES = 1 << 30  # sparse; a log of etcd takes 64 MB before anything is in it
+
+
+class Disk:
+    """A file system of its own at `path`, which can be made to stand still."""
+
+    def __init__(self, path):
+        self.path, self.is_stalled = path, False
+        os.makedirs(path)
+        with open(path + ".image", "wb") as image:
+            image.truncate(DISK_BYTES)
+        subprocess.run(["mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", path + ".image"], check=True)
+        subprocess.run(["mount", "-o", "loop", path + ".image", path], check=True)
+
+    def stall(self):
+        subprocess.run(["fsfreeze", "--freeze", self.path], check=True)
+        self.is_stalled = True
+
+    def flow(self):
+        if self.is_stalled:
+            subprocess.run(["fsfreeze", "--unfreeze", self.path], check=True)
+            self.is_stalled = False
+
+    def close(self):
+        self.flow()
+        subprocess.run(["umount", "--lazy", self.path], check=False)
+
+
+class Member:
+    """One process; a subclass says what is started, and asks it. `close()` ends it whatever has befallen it."""
+
+    port = 0  # where clients are served, in a namespace
+
+    def __init__(self, directory, number, isolated, disks):
+        self.directory, self.number, self.process = f"{directory}/{number}", number, None
+        self.space = Namespace() if isolated else None
+        os.makedirs(self.directory)
+        self.disk = Disk(self.directory + "/disk") if disks else None
+        self.data = self.directory + ("/disk/data" if disks else "/data")
+        if not isolated:
+            self.port = free_port()
+        self.host = self.space.host if self.space else "127.0.0.1"
+        self.address = f"{self.host}:{self.port}"
+
+    def start(self):
+        with open(self.directory + "/log", "ab") as log:
+            # Whatever ends us, it does not stay: least of all beside a disk that is stalled.
+            before = ["setpriv", "--pdeathsig", "KILL", *(self.space.enter if self.space else ())]
+            self.process = subprocess.Popen([*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def is_there(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def cut(self):
+        self.space.cut()
+
+    def mend(self):
+        self.space.mend()
+
+    def stall(self):
+        self.disk.stall()
+
+    def flow(self):
+        self.disk.flow()
+
+    def close(self):
+        if self.disk:
+            self.disk.flow()
+        if self.process:
+            self.kill()
+        if self.disk:
+            self.disk.close()
+        if self.space:
+            self.space.close()
+
+
+class Ensemble(Topology):
+    """`member_type` makes one of its members, of which each is a `program`. The options are of each."""
+
+    member_type, program = Member, ""
+
+    def __init__(self, directory, *options, members=3, isolated=False, disks=False):
+        self.options, self.count, self.isolated, self.disks = options, members, isolated, disks
+        super().__init__(directory)
+
+    def build(self):
+        for number in range(1, self.count + 1):
+            self.servers.append(self.member_type(self.directory, number, self.isolated, self.disks))
+        for member in self.servers:
+            member.peers = self.servers
+            member.options = self.options
+            member.start()
+        self.settle()
+        self.url = f"{self.scheme}://" + ",".join(member.address for member in self.servers)
+
+    def leader(self):
+        """None where nobody is, or nobody can be asked."""
+        return next((member for member in self.servers if member.is_leader()), None)
+
+    def settle(self, seconds=120):
+        super().settle(seconds)
+        until(self.leader, "an election", seconds)
+
+    def followers(self):
+        leader = self.leader()
+        return [member for member in self.servers if member is not leader]
+
+    def split(self, member, verb="add"):
+        """The other members do not reach it, nor it them; clients reach all."""
+        for other in self.servers:
+            if other is not member:
+                ip("route", verb, "blackhole", other.host + "/32", enter=member.space.enter)
+                ip("route", verb, "blackhole", member.host + "/32", enter=other.space.enter)
+
+    def join(self, member):
+        self.split(member, "delete")
+
+
+class EtcdMember(Member):
+    port, peer_port = 2379, 2380
+
+    def __init__(self, directory, number, isolated, disks):
+        super().__init__(directory, number, isolated, disks)
+        self.peer_url = f"http://{self.host}:{self.peer_port if isolated else free_port()}"
+
+    def words(self):
+        url = f"http://{self.address}"
+        return [os.environ.get("ETCD", "etcd"), "--name", f"m{self.number}", "--data-dir", self.data, "--logger", "zap",
+                "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", self.peer_url,
+                "--initial-advertise-peer-urls", self.peer_url,
+                "--initial-cluster", ",".join(f"m{peer.number}={peer.peer_url}" for peer in self.peers), *self.options]
+
+    def ask(self, path, body=None, timeout=2):
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        try:
+            connection.request("POST", "/v3/" + path, json.dumps(body or {}))
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def answers(self):
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            return "header" in self.ask("kv/range", {"key": PROBE}, timeout=1)
+        return False
+
+    def is_leader(self):
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            status = self.ask("maintenance/status", timeout=1)
+            return status.get("leader", "0") == status["header"]["member_id"]
+        return False
+
+    def defragment(self):
+        self.ask("maintenance/defragment", timeout=30)
+
+
+class Etcd(Ensemble):
+    scheme, member_type, program = "etcd", EtcdMember, "etcd"
+
+    def any_member(self):
+        return next(member for member in self.servers if member.answers())
+
+    def compact(self):
+        member = self.any_member()
+        member.ask("kv/compaction", {"revision": member.ask("kv/range", {"key": PROBE})["header"]["revision"]})
+
+    def names(self, prefix):
+        """Of all keys that begin so."""
+        begin = prefix.encode()
+        end = begin[:-1] + bytes([begin[-1] + 1])
+        found = self.any_member().ask("kv/range", {"key": b64encode(begin).decode(), "range_end": b64encode(end).decode(),
+                                                   "keys_only": True})
+        return [b64decode(each["key"]).decode() for each in found.get("kvs", [])]
+
+    def leases(self):
+        return len(self.any_member().ask("lease/leases").get("leases", []))
+
+    def entries(self, key):
+        return [name for name in self.names("/rlock/q/")
+                if name.split("/")[3].lower().replace("%3a", ":") == f"rlock:{key}"]
+
+    def is_held(self, key):
+        return bool(self.entries(key))
+
+
+ENSEMBLES = {"etcd": Etcd}
