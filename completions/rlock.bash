@@ -13,7 +13,7 @@ _rlock() {
   last=$((${#words[@]} - 1))
   for ((i = 1; i < last; i++)); do
     case ${words[i]} in
-      -t|--ttl|--slots|--with|--hold|--once|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--timeout|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format|--log-format) _rlock_value "${words[i]}" $((++i)) ;;
+      -t|--ttl|--slots|--with|--hold|--once|--remember|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--timeout|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format|--log-format) _rlock_value "${words[i]}" $((++i)) ;;
       --*=*) _rlock_server_option "${words[i]%%=*}" "${words[i]#*=}" ;;
       --) ;;
       -*) [[ ! ${words[i]} =~ ^-[sxnqvhV]*([twEk])$ ]] || _rlock_value "-${BASH_REMATCH[1]}" $((++i)) ;;
@@ -141,6 +141,7 @@ _rlock_complete() {
     -t | --ttl) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --hold) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --once) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
+    --remember) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     -w | --wait) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     -E | --conflict-exit-code) _rlock_among '0 75' ;;
     --grace) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
@@ -164,7 +165,7 @@ _rlock_complete() {
       fi
       ;;
     help) _rlock_among 'run acquire renew release status help' ;;
-    run) _rlock_verb --ttl --shared --exclusive --slots --with --hold --once --replicas --wait --nonblock --conflict-exit-code --grace --timeout --signal --kill-after --on-lost --no-renew --tree --show-command --label --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
+    run) _rlock_verb --ttl --shared --exclusive --slots --with --hold --once --remember --replicas --wait --nonblock --conflict-exit-code --grace --timeout --signal --kill-after --on-lost --no-renew --tree --show-command --label --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
     acquire) _rlock_verb --ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --log-format --syslog --quiet --verbose --help ;;
     renew) _rlock_verb --ttl --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
     release) _rlock_verb --force --grace --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;

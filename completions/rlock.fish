@@ -8,7 +8,7 @@ function __rlock_place
     set -l at 2
     while test $at -le (count $words)
         switch $words[$at]
-            case -t --ttl --slots --with --hold --once --replicas --while-pid -w --wait -E --conflict-exit-code --grace --timeout --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
+            case -t --ttl --slots --with --hold --once --remember --replicas --while-pid -w --wait -E --conflict-exit-code --grace --timeout --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
                 set at (math $at + 1)
             case '--*=*' --
             case '-*'
@@ -89,6 +89,7 @@ complete -c rlock -n '__rlock_verb release' -l force -d 'Release it, whoever hol
 complete -c rlock -n '__rlock_verb run' -l with -xa '(__rlock_keys)' -d 'Hold this key too, all or none; may be repeated'
 complete -c rlock -n '__rlock_verb run' -l hold -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'Keep KEY for at least D, even if COMMAND ends sooner: for a cron job on several hosts'
 complete -c rlock -n '__rlock_verb run' -l once -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'Exit 0 without running COMMAND if a run of KEY succeeded within the last D'
+complete -c rlock -n '__rlock_verb run' -l remember -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'How long the server remembers this run for status and --once'
 complete -c rlock -n '__rlock_verb run acquire' -l replicas -x -d 'Hold KEY only when N replicas of the server have it, so that a failover keeps it'
 complete -c rlock -n '__rlock_verb acquire' -l while-pid -x -d 'Renew in the background while process PID lives, then release; in a script write $$'
 complete -c rlock -n '__rlock_verb run acquire' -s w -l wait -xka '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' -d 'Give up after D; without it, wait for ever'

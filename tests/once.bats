@@ -1,10 +1,17 @@
-# run --once D: nothing to do where a run of the key has succeeded within D. And the last run, which status shows.
+# run --once D: nothing to do where a run of the key has succeeded within D. And the last run, which status shows, and --remember.
 load helper
 
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
 last() { echo "rlock:l:{rlock:$key}"; }
+fence() { echo "rlock:f:{rlock:$key}"; }
+# remembered KEY DAYS: an hour may have passed.
+remembered() {
+  local left
+  left=$(redis pttl "$1")
+  ((($2 * 24 - 1) * 3600000 < left && left <= $2 * 24 * 3600000))
+}
 last_run() { rlock status --json "$key" | jq -c ".last_run | $1"; }
 runs() { [ "$(wc -l 2>/dev/null <ran)" = "$1" ]; }
 job() { rlock run "$@" "$key" -- sh -c 'echo >>ran'; }
@@ -75,30 +82,54 @@ done_with() {
 }
 
 @test "a success is remembered for the longest --once that anybody has used" {
-  job --once 7d
-  (($(redis pttl "$(last)") > 6 * 86400000))
-  job
-  (($(redis pttl "$(last)") > 6 * 86400000))
-  expect 1 rlock run "$key" -- false
-  (($(redis pttl "$(last)") > 6 * 86400000))
-  job --once 7d
+  job --once 20d
+  remembered "$(last)" 20
+  job --remember 15m
+  remembered "$(last)" 20
+  expect 1 rlock run --remember 0 "$key" -- false
+  remembered "$(last)" 20
+  job --once 20d
   runs 2
 }
 
-@test "a name that was used once leaves its last run for a quarter of an hour, and then for a day" {
+@test "a run and its fence are remembered for 8 days, from the first run of a name on, or for as long as --remember says" {
   job
+  remembered "$(last)" 8
+  remembered "$(fence)" 8
+  job --remember 2d
+  remembered "$(last)" 2
+  remembered "$(fence)" 8
+  RLOCK_REMEMBER=9d job
+  remembered "$(last)" 9
+  remembered "$(fence)" 9
+  redis flushall
+  job --remember 15m
   (($(redis pttl "$(last)") <= 900000 && $(redis pttl "$(last)") > 800000))
-  job
-  (($(redis pttl "$(last)") <= 86400000 && $(redis pttl "$(last)") > 86000000))
+  (($(redis pttl "$(fence)") <= 900000 && $(redis pttl "$(fence)") > 800000))
 }
 
-@test "of a job with --once or --hold the server remembers the last run for a day, though the name is new to it" {
-  local option
-  for option in --once --hold; do
-    redis flushall
-    job "$option" 1s
-    (($(redis pttl "$(last)") <= 86400000 && $(redis pttl "$(last)") > 86000000))
-  done
+@test "--remember 0 leaves no last run" {
+  job
+  job --remember 0
+  [ "$(redis exists "$(last)")" = 0 ]
+  runs 2
+}
+
+@test "the fence of a name whose first run took longer than a fence is kept is remembered all the same" {
+  local given
+  rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >given; redis-cli -s "$1" del "$2"' - "$sock" "$(fence)"
+  given=$(cat given)
+  [ "$(redis get "$(fence)")" = "$given" ]
+  remembered "$(fence)" 8
+  # The same where another waits, and gets a later one.
+  start_job
+  background job
+  until_true 10 waiting 1
+  redis del "$(fence)"
+  done_with 0
+  finish
+  (($(redis get "$(fence)") > given))
+  remembered "$(fence)" 8
 }
 
 @test "--once has nothing to wait for where it is done, whoever holds the lock" {

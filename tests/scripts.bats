@@ -24,8 +24,8 @@ acquire() { script acquire "$1" "$1" "${2:-30000}" "${3-}" "${4-s}" "${5-7 host 
 release() { script release "$1" "$1" "${2:-10000}" "${3-}"; }
 # hold TOKEN MS: its command has ended, nobody is to have the lock for so long.
 hold() { script release "$1" "$1" 10000 '' '' '' "$2"; }
-# run_ended TOKEN EXIT [ONCE]: a run releases.
-run_ended() { script release "$1" "$1" 10000 '' '' '' '' "$2 42 ${3:-0} 7 host ann "; }
+# run_ended TOKEN EXIT [ONCE]: a run releases, which is remembered for $remember milliseconds, else a minute.
+run_ended() { script release "$1" "$1" 10000 '' '' '' '' "$2 42 ${3:-0} 7 host ann " "${remember:-60000}"; }
 # once TOKEN MS [TICKET]: an acquire that has nothing to do where a run has succeeded.
 once() { script acquire "$1" "$1" 30000 "${3-}" s '7 host ann ' '' x "$2"; }
 renew() { script renew "$1" "$1" "${2:-30000}"; }

@@ -14,12 +14,6 @@ namespace rlock::commands {
 using base::BootClock;
 using base::Duration;
 
-namespace {
-
-constexpr Duration day = std::chrono::hours(24);
-
-}  // namespace
-
 void Farewell::end(lock::LastRun run, Hold hold) {
   run_ = std::move(run);
   ended_ = BootClock::now();
@@ -43,10 +37,10 @@ void Farewell::not_started(int exit_status) { end({.exit_status = exit_status}, 
 void Farewell::write_to(lock::Request& request) const {
   auto run = run_;
   run.took = std::chrono::duration_cast<Duration>(ended_ - since_);
-  // A name that is used once a night is new to the server each night, and would be forgotten before the morning.
-  if (options_.once > Duration::zero() || options_.hold > Duration::zero()) run.once = std::max(options_.once, day);
+  run.once = options_.once;
   run.who = request.who;
   request.last_run = run.encode();
+  request.remember = options_.remember;
   request.hold = std::max(std::chrono::ceil<Duration>(held_until_ - BootClock::now()), Duration::zero());
 }
 

@@ -45,6 +45,7 @@ struct Options {
   int conflict_exit_code = 0;
   base::Duration hold{};
   base::Duration once{};
+  base::Duration remember{};
   base::Duration grace{};
   int replicas = 0;
   int stop_signal = 0;

@@ -33,6 +33,7 @@ struct Request {
   base::Duration once{};   ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
   base::Duration hold{};   ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
   std::string last_run{};  ///< for the same: LastRun::encode() of the run that ends; empty: none does
+  base::Duration remember{};  ///< ... for how long that is remembered, and the fence with it; longer for a longer `once`
   /// Of a lease that another process has acquired, where that is known; else 0. Several servers do not tell it alike.
   std::uint64_t fence = 0;
 };

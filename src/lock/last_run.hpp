@@ -15,7 +15,7 @@ struct LastRun {
   int exit_status = 0;  ///< of rlock: 128 + n where signal n ended it
   int signal = 0;       ///< that one; 0: it ended by itself
   base::Duration took{};
-  base::Duration once{};  ///< for how long it is to be remembered at least
+  base::Duration once{};  ///< the --once of that run: for so long it is remembered at least
   Who who{};
   std::int64_t ended_us = 0;  ///< server microseconds; told by the server
   /// When a run last succeeded, this one or one before it, as far as that is remembered; likewise.

@@ -253,7 +253,7 @@ Result<lock::Released> Protocol::release(const lock::Request& request, lock::For
                   request.token,
                   {request.token, tombstone == Tombstone::yes ? std::to_string(base::tombstone_ttl.count()) : "0",
                    force == lock::Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold),
-                   request.last_run},
+                   request.last_run, std::to_string(request.remember.count())},
                   request.grace,
                   3};
   const auto reply = RLOCK_TRY(runner_.run(call, wait));

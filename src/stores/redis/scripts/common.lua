@@ -59,7 +59,8 @@ local SILENT_POLL_US = 3000000 -- as SILENT_US, of one that polls
 local FRESH_US = 1000000       -- a heartbeat later than this after the last one is written
 local QUEUE_MS = 60000         -- side keys outlive the last heartbeat by this
 local FENCE_MS = 86400000      -- after the clock has caught up with it: from then on the clock keeps it growing
-local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only
+local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most names are used once only. A run that ends keeps it
+                               -- for as long as its last run
 local MAX_LAST = 1023          -- bytes; more of a last run is not read
 local MAX_RECORD = 131072      -- bytes; a longer record is not read: no rlock writes a twentieth of it
 local UNSEEN_MS = 60000        -- see beside.lua: a library that no rlock has met has to get a turn some time
@@ -161,10 +162,10 @@ local function record_of(token)
   return wake, tonumber(seen), tonumber(since), tonumber(fence), who, mode
 end
 
--- Writes the last fence, to stay until the clock has caught up with it, and ms more.
+-- Writes the last fence, to stay until the clock has caught up with it, and ms more, or for as long as the one before it.
 local function keep_fence(fence, ms)
   local ahead = math.max(math.ceil((fence - now()) / 1000), 0)
-  redis.call('SET', fences, integer(fence), 'PX', integer(ahead + ms))
+  redis.call('SET', fences, integer(fence), 'PX', integer(math.max(ahead + ms, redis.call('PTTL', fences))))
 end
 
 -- Whatever else stands in its place is replaced by the time, which it must not outgrow.

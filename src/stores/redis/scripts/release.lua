@@ -7,8 +7,9 @@
 -- ARGV[5] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
 -- ARGV[6] hold    for how many milliseconds from now nobody is to have the lock; '' none. The key stays under a token that
 --                 nobody has, so that nothing renews or releases it but force
--- ARGV[7] run     "EXIT TOOK ONCE WHO" of the run that ends: EXIT 0 where it succeeded; for how many milliseconds that is
---                 remembered at least; the rest is free text for status. '' where no run ends
+-- ARGV[7] run     "EXIT TOOK ONCE WHO" of the run that ends: EXIT 0 where it succeeded; ONCE its --once, milliseconds; the rest is
+--                 free text for status. '' where no run ends
+-- ARGV[8] remember  for how many milliseconds it is remembered, and the fence with it; longer where any run had a longer --once
 --
 -- Returns {1, record}   released; with force the record of who held it, '' when not known; where several did, a list of
 --                       records is behind it

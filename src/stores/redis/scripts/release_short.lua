@@ -2,27 +2,41 @@
 -- first in the queue is subscribed and wants it alone. What a script defines costs as much with each call as what it does.
 -- Nothing is swept out here: records are left over where a lease has lapsed, and then the next one is granted by acquire.
 
--- Nothing that is refused here may stop the release. No key is made that may be on another node.
+local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
+
+-- Of the run that ends, before anything of it is deleted: its fence has to stay for as long as the last run, but that of the first
+-- run of a name is gone where the run was long. Nothing that is refused here or below may stop the release. No key is made that
+-- may be on another node.
+local fence_left = exit and not is_lost(fences) and redis.pcall('PTTL', fences)
+local fence_of_run = fence_left == -2 and not is_lost(info) and select(4, record_of(ARGV[1]))
+
+local function remember_fence(ms)
+  if not fence_left or fence_left >= ms then return end
+  if fence_left ~= -2 then
+    redis.pcall('PEXPIRE', fences, ms)
+  elseif (fence_of_run or 0) > 0 then
+    redis.pcall('SET', fences, integer(fence_of_run), 'PX', ms)
+  end
+end
+
 local function write_last_run(run, exit, once)
   if is_lost(last) then return end
-  local ms = FENCE_FIRST_MS
   local succeeded = '= ='
   local before = redis.pcall('GETRANGE', last, 0, MAX_LAST)
   if type(before) == 'string' and before ~= '' then
     local longest, of_before, ended = string.match(before, '^1 (%d+) (%S+ %S+) (%d+ %d+) ')
-    ms = FENCE_MS
     if longest and tonumber(longest) > tonumber(once) then once = longest end
     if exit ~= '0' then succeeded = of_before == '= =' and ended or of_before or '0 0' end
   elseif exit ~= '0' then
     succeeded = '0 0'
   end
-  if once ~= '0' then ms = math.max(tonumber(once), ms) end
+  local ms = math.max(tonumber(once), tonumber(ARGV[8] or '') or 0)
+  if ms == 0 then return redis.pcall('DEL', last) end
+  remember_fence(ms)
   local ended = time()
   local text = '1 ' .. once .. ' ' .. succeeded .. ' ' .. ended[1] .. ' ' .. ended[2] .. ' ' .. run
   redis.pcall('SET', last, text, 'PX', ms)
 end
-
-local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
 
 -- Whether the lock is surely not to be left free for libraries now (beside.lua).
 local function is_due_to_none()
