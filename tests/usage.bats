@@ -290,7 +290,32 @@ verbs=(run acquire renew release status)
   expect_error 64 'did you mean status?' rlock help statsu
   expect_error 64 "unexpected argument 'extra'; write rlock help" rlock help run extra
   rlock help help | diff - <(rlock --help)
-  rlock help --help | diff - <(rlock -h)
+  rlock help --help | diff - <(rlock --help)
+  nobody_called
+}
+
+@test "-h is what is needed most, on one screen; --help is everything" {
+  local verb option
+  for verb in '' "${verbs[@]}"; do
+    # shellcheck disable=SC2086 # none for the overview
+    rlock $verb -h >brief
+    rlock $verb --help >whole
+    [ "$(wc -l <brief)" -lt 24 ]
+    [ "$(wc -L <brief)" -le 80 ]
+    grep -qF -- "rlock $verb${verb:+ }--help" brief
+    [ "$(wc -l <whole)" -gt "$(wc -l <brief)" ]
+    # No option that --help has not.
+    for option in $(grep -o -- ' --[a-z-]*' brief | grep -v -- --help); do grep -qF -- "$option" whole; done
+  done
+  rlock run -h >brief
+  for option in --ttl --shared --slots --wait --nonblock --conflict-exit-code --hold --once --timeout --server; do
+    grep -q -- " $option " brief
+  done
+  rlock help -h | diff - <(rlock -h)
+  # Both at once is everything, before the verb too.
+  rlock run -h --help | diff - <(rlock run --help)
+  rlock -h run | diff brief -
+  rlock --help run -h | diff - <(rlock run --help)
   nobody_called
 }
 

@@ -115,7 +115,8 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
   app.set_help_flag("");
   app.allow_extras();
   app.prefix_command(until == Until::first_word);
-  auto* help = app.add_flag("-h,--help");
+  const auto* brief = app.add_flag("-h");
+  const auto* whole = app.add_flag("--help");
   auto* version = app.add_flag("-V,--version");
   std::vector<std::pair<const OptionRow*, CLI::Option*>> told;
   for (const auto& row : option_table()) {
@@ -147,7 +148,9 @@ Result<Parsed> parse(Settings& settings, unsigned verbs, std::string_view whose,
       return fail(ErrorCode::usage, in_quotes(argument) + " has an extra =; write " + std::string(name));
     return fail(ErrorCode::usage, needs_value(*row) + (row->may_be_empty ? ", or '' for an empty one" : ""));
   }
-  Parsed parsed{app.remaining(), help->count() > 0, version->count() > 0};
+  Parsed parsed{.words = app.remaining(), .wants_version = version->count() > 0};
+  if (whole->count() > 0) parsed.help = Help::whole;
+  if (brief->count() > 0 && !parsed.help) parsed.help = Help::brief;
   auto& words = parsed.words;
   // CLI11 leaves options that it does not know among the words, up to a "--".
   auto mark = std::ranges::find_if(words, [](const auto& word) { return word == "--" || !is_option(word); });

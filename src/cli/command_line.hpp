@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/help.hpp"
 #include "cli/settings.hpp"
 
 namespace rlock::cli {
@@ -13,7 +14,7 @@ namespace rlock::cli {
 /// What was left of a command line behind its options.
 struct Parsed {
   std::vector<std::string> words;
-  bool wants_help = false;
+  std::optional<Help> help{};
   bool wants_version = false;
   bool has_mark = false;  ///< a -- stood before the words, or among those of parse_all
 };

@@ -58,11 +58,19 @@ std::string origin(const OptionRow& row) {
   return text.empty() ? text : " [" + text + "]";
 }
 
-std::string option_entry(const OptionRow& row) {
+std::string written(const OptionRow& row) {
   std::string name = row.letter != '\0' ? std::string{' ', ' ', '-', row.letter, ',', ' '} : std::string(6, ' ');
   name += "--" + std::string(row.name);
   if (!row.value.empty()) name += " " + std::string(row.value);
-  auto text = entry(std::move(name), row.help, option_indent);
+  return name;
+}
+
+std::string brief_entry(const OptionRow& row) {
+  return entry(written(row), row.help.substr(0, std::min(row.help.find("; "), row.help.find(": "))), option_indent);
+}
+
+std::string option_entry(const OptionRow& row) {
+  auto text = entry(written(row), row.help, option_indent);
   text.pop_back();
   auto more = origin(row);
   const auto column = text.size() - text.rfind('\n') - 1;  // npos + 1 is 0
@@ -91,7 +99,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   return result;
 }
 
-std::string overview() {
+std::string overview(Help help) {
   std::string text =
       "rlock: hold a lock on a Redis or Valkey server while a command runs\n\n"
       "Usage: rlock VERB [OPTIONS] ...\n\n";
@@ -101,20 +109,32 @@ std::string overview() {
   text += entry("  rlock help [VERB]", "The options of VERB, with examples", verb_indent) +
           entry("  rlock --version", "Print the version", verb_indent) + "\nExamples:\n";
   for (const auto& verb : verb_table()) text += "  " + std::string(verb.examples.front().command) + "\n";
+  if (help == Help::brief) {
+    return text +
+           "\nThe server is --server URL, or RLOCK_SERVER. rlock --help has all forms of URL\n"
+           "and the exit statuses, rlock VERB -h the options that are needed most.\n";
+  }
   return text + "\n" + std::string(durations) + "\n" + server_urls() + "\n" + exit_statuses();
 }
 
-std::string help_of(const VerbRow& verb) {
-  std::string text = "Usage: rlock " + std::string(verb.name) + " [OPTIONS] " + std::string(verb.words_text) + "\n" +
-                     std::string(verb.help) + "\n";
+std::string help_of(const VerbRow& verb, Help help) {
+  const auto name = "rlock " + std::string(verb.name);
+  std::string text = "Usage: " + name + " [OPTIONS] " + std::string(verb.words_text) + "\n" + std::string(verb.help) + "\n";
+  if (help == Help::brief) text += "\n";
   for (const auto group : {Group::lock, Group::waiting, Group::command, Group::server, Group::output}) {
     std::string entries;
     for (const auto& row : option_table()) {
-      if (row.group == group && (row.verbs & verb.bit) != 0) entries += option_entry(row);
+      if (row.group != group || (row.verbs & verb.bit) == 0) continue;
+      if (help == Help::whole) entries += option_entry(row);
+      if (help == Help::brief && row.is_brief) text += brief_entry(row);
     }
     if (!entries.empty()) text += "\n" + std::string(group_title(group)) + ":\n" + entries;
   }
-  text += entry("  -h, --help", "Print this help", option_indent) +
+  if (help == Help::brief) {
+    return text + "\nExample: " + std::string(verb.examples.front().command) + "\n" + std::string(durations) + "All options: " +
+           name + " --help\n";
+  }
+  text += entry("  -h, --help", "Print this help; -h what is needed most of it", option_indent) +
           entry("  -V, --version", "Print the version", option_indent) + "\n" + std::string(durations) +
           exit_statuses_of(verb) + "\nExamples:\n";
   for (const auto& example : verb.examples) {

@@ -72,6 +72,7 @@ struct OptionRow {
   Group group = Group::output;
   Target target{};
   std::string_view help{};          ///< a line or two, without a full stop
+  bool is_brief = false;            ///< -h has it too, with the help as far as the first ; or :
   std::string_view more{};          ///< further sentences, for the man page alone
   std::string_view default_text{};  ///< in place of it; none: help says what happens without the option
   std::string_view environment{};

@@ -100,12 +100,13 @@ void set_log_format_of(std::span<const std::string> words) {
 }
 
 Finished help(std::span<const std::string> words) {
-  if (words.empty() || words.front() == "-h" || words.front() == "--help") return printed(overview());
+  if (!words.empty() && words.front() == "-h") return printed(overview(Help::brief));
+  if (words.empty() || words.front() == "--help") return printed(overview(Help::whole));
   if (words.size() > 1)
     return failed({ErrorCode::usage, "unexpected argument " + in_quotes(words[1]) + "; write rlock help [VERB]"});
-  if (words.front() == "help") return printed(overview());
+  if (words.front() == "help") return printed(overview(Help::whole));
   const auto* verb = find_verb(words.front());
-  return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb));
+  return verb == nullptr ? failed(unknown_verb(words.front()).error()) : printed(help_of(*verb, Help::whole));
 }
 
 constexpr std::size_t max_words(Words words) {
@@ -179,7 +180,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
   auto& words = parsed->words;
   if (parsed->wants_version) return print_version();
   if (words.empty()) {
-    if (parsed->wants_help) return printed(overview());
+    if (parsed->help) return printed(overview(*parsed->help));
     return failed({ErrorCode::usage, "no verb; write rlock run KEY -- COMMAND, or see rlock --help"});
   }
   const auto* verb = find_verb(words.front());
@@ -195,7 +196,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
     return failed(error);
   };
 
-  const bool wants_help = parsed->wants_help;
+  const auto help_before = parsed->help;
   parsed = verb->words == Words::key_command ? parse_up_to_word(settings, verb->bit, name, behind_verb)
                                              : parse_all(settings, verb->bit, name, behind_verb);
   // The rest of `run` is its KEY and COMMAND, which must not be changed.
@@ -205,7 +206,7 @@ std::variant<Handler, Finished> parse(std::span<char*> arguments, Options& optio
     set_log_format_of(all);
     return refused(parsed.error());
   }
-  if (wants_help || parsed->wants_help) return printed(help_of(*verb));
+  if (const auto help = std::max(help_before, parsed->help)) return printed(help_of(*verb, *help));
   if (parsed->wants_version) return print_version();
 
   if (auto taken = take_words(options, *verb, *parsed); !taken) return refused(taken.error());

@@ -27,6 +27,7 @@ inline constexpr OptionRow command[]{
      .group = Group::command,
      .target = &commands::Options::timeout,
      .help = "Stop COMMAND when it has run for D, and exit 124; 0 is no limit",
+     .is_brief = true,
      .more = "D counts from the start of COMMAND. It and all that it started get --signal, and SIGKILL after "
              "--kill-after; then the lock is released. How long rlock waits for the lock is --wait."},
     {.name = "signal",
@@ -84,6 +85,7 @@ inline constexpr OptionRow command[]{
      .group = Group::command,
      .target = &commands::Options::label,
      .help = "Tell those who wait, and status, what holds KEY: the URL of a CI job, say",
+     .is_brief = true,
      .more = "What is longer than 256 bytes is cut.",
      .environment = "RLOCK_LABEL"},
 };

@@ -33,6 +33,7 @@ inline constexpr OptionRow output[]{
      .verbs = acquire | status,
      .target = set_format<commands::Format::json>,
      .help = "Print JSON",
+     .is_brief = true,
      .excludes = "export format watch"},
     {.name = "format",
      .kind = Kind::choice,
@@ -40,6 +41,7 @@ inline constexpr OptionRow output[]{
      .verbs = status,
      .target = set_named_format,
      .help = "A table, JSON, metrics, or one key a line",
+     .is_brief = true,
      .more =
          "prometheus is for the textfile collector of node_exporter. If no server answers, it prints only rlock_up 0, "
          "and the exit status is the usual one; rlock_unseen_servers counts masters of a Cluster that did not answer. "
@@ -52,6 +54,7 @@ inline constexpr OptionRow output[]{
      .verbs = status,
      .target = &commands::Options::watch,
      .help = "Show it live until q or Ctrl-C",
+     .is_brief = true,
      .more = "Every second, or less often where a look at many locks takes long; an outage of the server is shown and "
              "waited out. Exits 0 after q or Ctrl-C.",
      .sources = Sources::command_line,
@@ -60,6 +63,7 @@ inline constexpr OptionRow output[]{
      .verbs = acquire,
      .target = set_format<commands::Format::shell>,
      .help = "Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval",
+     .is_brief = true,
      .more = "It is an export line, or (exit N) where acquire fails, so that the eval fails too. Where --prefix or "
              "--compat are given, in whatever way, it exports RLOCK_PREFIX and RLOCK_COMPAT too, so that a bare rlock "
              "release behind it finds the lock.",
@@ -80,17 +84,20 @@ inline constexpr OptionRow output[]{
      .verbs = status,
      .target = &commands::Options::exit_code,
      .help = "Exit 0 when held, 1 when free",
+     .is_brief = true,
      .more = "Of several locks: 0 when any is held.",
      .excludes = "watch"},
     {.name = "quiet",
      .letter = 'q',
      .target = &commands::Options::quiet,
      .help = "Print only errors",
+     .is_brief = true,
      .excludes = "verbose watch"},
     {.name = "verbose",
      .letter = 'v',
      .target = &commands::Options::verbose,
      .help = "Print what happens",
+     .is_brief = true,
      .excludes = "quiet"},
 };
 

@@ -27,7 +27,8 @@ inline constexpr OptionRow server[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "redis://HOST, unix:///PATH or another form of rlock help; without it redis://127.0.0.1:6379",
+     .help = "redis://HOST, unix:///PATH or a form of rlock help; without it redis://127.0.0.1:6379",
+     .is_brief = true,
      .more =
          "Several URLs, with commas between them or an option each, are independent servers of which a majority holds "
          "the lock (Redlock). SERVERS has all forms.",
@@ -41,6 +42,7 @@ inline constexpr OptionRow server[]{
      .group = Group::server,
      .target = &commands::Options::prefix,
      .help = "Put P before KEY on the server",
+     .is_brief = true,
      .more = "With '' the key is that of other libraries.",
      .default_text = "rlock:",
      .environment = "RLOCK_PREFIX",

@@ -14,6 +14,7 @@ inline constexpr OptionRow waiting[]{
      .group = Group::waiting,
      .target = &commands::Options::wait,
      .help = "Give up after D; without it, wait for ever",
+     .is_brief = true,
      .more = "Whatever the server does, rlock ends at most half a second later, with 69 if the server has not answered "
              "by then.",
      .environment = "RLOCK_WAIT",
@@ -25,6 +26,7 @@ inline constexpr OptionRow waiting[]{
      .group = Group::waiting,
      .target = &commands::Options::nonblock,
      .help = "Give up at once",
+     .is_brief = true,
      .more = "The server has half a second to answer, or --connect-timeout if that is set.",
      .excludes = "wait",
      .also = "nb no-wait nowait try"},
@@ -36,6 +38,7 @@ inline constexpr OptionRow waiting[]{
      .group = Group::waiting,
      .target = &commands::Options::conflict_exit_code,
      .help = "Exit status for busy, 0 to 255; 0 is silent",
+     .is_brief = true,
      .default_text = "75",
      .max = 255},
     {.name = "grace",
