@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stores/etcd/gateway.hpp"
+#include "stores/etcd/keys.hpp"
+#include "stores/etcd/leases.hpp"
+#include "stores/ordered/ordered_store.hpp"
+
+namespace rlock::etcd {
+
+/// Locks in etcd. An entry is a key under a lease (Keys), and its place the revision that made it.
+///
+/// No lease of an entry is prolonged: a renewal is a new lease, and a transaction that moves the entry to it. So
+/// neither a member that is wrong about an old lease nor a request that comes late can end an entry too early:
+///
+/// - A request that makes an entry is sent when the grant of its lease is answered, and that lease is revoked when we
+///   leave: where it comes later than that, its lease is gone, and it does nothing.
+/// - A request that moves the entry names the version that it moves: where it comes later than another, it does
+/// nothing.
+class EtcdStore final : public ordered::OrderedStore {
+ public:
+  /// prefix: see Keys.
+  EtcdStore(std::unique_ptr<Client> client, std::string prefix, std::string wire_key);
+
+  base::Result<std::optional<ordered::View>> enter(const std::string& token, lock::Mode mode,
+                                                   const ordered::Record& record, ordered::Join join,
+                                                   base::Wait wait) override;
+  base::Result<std::optional<ordered::Listed>> find(const std::string& token, base::Wait wait) override;
+  base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
+  base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
+  base::Result<bool> keep(base::Wait wait) override;
+  base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
+  bool may_be_there() const override { return may_be_there_; }
+
+  base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
+  base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
+
+  base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
+  std::vector<pollfd> wait_fds() const override { return gateway_.client().wait_fds(); }
+  base::Result<ordered::Told> drain() override;
+
+  base::Result<std::vector<ordered::Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
+                                                 base::Wait wait) override;
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+
+  std::int64_t now_us() const override { return gateway_.client().now_us(); }
+  base::Duration timeout() const override { return gateway_.client().timeout(); }
+  const std::string& name() const override { return gateway_.client().name(); }
+
+ private:
+  /// What came of one request to move our entry.
+  struct Moved {
+    enum class How { moved, gone, again } how = How::again;
+    ordered::View view{};
+  };
+  /// What is put beside an entry that goes, and the leases for that.
+  struct Left {
+    std::vector<nlohmann::json> puts;
+    std::vector<Call> grants;
+  };
+
+  base::Result<Lease> grant_for(const ordered::Record& record, base::Wait wait);
+  base::Result<Outcome> make_entry(const Lease& lease, const ordered::Record& record, ordered::Join join,
+                                   base::Wait wait);
+  base::Result<std::optional<ordered::View>> found_instead(const Outcome& outcome, const ordered::Record& record,
+                                                           ordered::Join join, base::Wait wait);
+  base::Result<std::optional<ordered::View>> move(ordered::Record record, const std::vector<nlohmann::json>& more,
+                                                  base::Wait wait);
+  base::Result<Moved> try_to_move(const ordered::Record& record, const std::vector<nlohmann::json>& more,
+                                  std::optional<Lease>& lease, base::Wait wait);
+  base::Result<Moved> moved(const Answer& answer, std::size_t steps, std::optional<Lease>& lease);
+  base::Result<std::vector<Answer>> flight_to_move(const ordered::Record& record,
+                                                   const std::vector<nlohmann::json>& more, std::optional<Lease>& lease,
+                                                   base::Wait wait);
+  base::Duration at_least(base::Duration ttl) const;
+
+  Left left_behind(const ordered::Farewell& farewell) const;
+  base::Result<void> grant_shared(const Left& left, base::Wait wait);
+  base::Result<bool> erase(const Left& left, base::Wait wait);
+  base::Result<bool> erase_at_least(const Left& left, base::Wait wait);
+  base::Result<void> revoke_others(base::Wait wait);
+
+  void name_entry(const std::string& token, std::string key);
+  bool adopt(const KeyValue& entry);
+  void forget_entry();
+  ordered::View view_of(const Outcome& outcome, const Done& names, base::Instant sent);
+
+  static ordered::Listed to_listed(const KeyValue& entry);
+  base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,
+                               std::vector<ordered::Queue>& queues, base::Wait wait);
+  base::Result<void> tell_times_left(const Outcome& outcome, std::span<ordered::Queue> queues, base::Wait wait);
+
+  Gateway gateway_;
+  Keys keys_;
+  std::string wire_key_;
+  Range queue_;
+
+  std::string token_;           ///< of our entry
+  std::string key_;             ///< of our entry
+  std::uint64_t fence_ = 0;     ///< of our entry; 0: not known
+  std::uint64_t version_ = 0;   ///< the last one that we know of; 0: none
+  LeaseId lease_ = 0;           ///< under which it was then
+  base::Instant kept_until_{};  ///< somebody else has asked for a lease that may last until then
+  bool may_be_there_ = false;
+  Leases leases_;
+
+  std::uint64_t revision_ = 0;  ///< of the last view
+  std::optional<ordered::Watched> watched_;
+};
+
+}  // namespace rlock::etcd

@@ -1,0 +1,139 @@
+// What EtcdStore tells of entries: by a watch, and by reads.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "stores/etcd/etcd_store.hpp"
+#include "stores/ordered/turn.hpp"
+
+namespace rlock::etcd {
+
+using base::ErrorCode;
+using base::Result;
+using base::Wait;
+using ordered::Listed;
+using ordered::Queue;
+using ordered::Told;
+using ordered::Watched;
+using Whom = Watched::Whom;
+
+namespace {
+
+// Locks in one transaction: a member takes 128 steps by default, and each lock is two.
+constexpr std::size_t max_read = 32;
+constexpr std::int64_t max_page = 1'000;
+
+}  // namespace
+
+Listed EtcdStore::to_listed(const KeyValue& entry) {
+  auto [token, mode] = read_entry_name(entry.key);
+  Listed listed;
+  listed.entry = {entry.created, std::move(token), mode, entry.version};
+  listed.fence = entry.created;
+  listed.record = ordered::Record::decode(entry.value);
+  return listed;
+}
+
+Result<void> EtcdStore::watch(const Watched& watched, Wait wait) {
+  const bool is_same = watched_ && watched_->whom == watched.whom && watched_->is_of_writes == watched.is_of_writes &&
+                       (watched.whom != Whom::one || watched_->entry.token == watched.entry.token);
+  if (is_same) return {};
+  watched_.reset();
+  const auto writes = watched.is_of_writes ? Writes::yes : Writes::no;
+  const auto from = revision_ + 1;
+  const auto key = watched.whom == Whom::own ? key_ : keys_.entry(wire_key_, watched.entry.token, watched.entry.mode);
+  RLOCK_TRY(gateway_.client().stream(
+      watched.whom == Whom::all ? etcd::watch(queue_, from, writes) : etcd::watch(key, from, writes), wait));
+  watched_ = watched;
+  return {};
+}
+
+Result<Told> EtcdStore::drain() {
+  auto messages = gateway_.client().drain();
+  if (!messages) watched_.reset();
+  Told told;
+  for (const auto& message : RLOCK_TRY(std::move(messages))) {
+    const auto news = read_news(message);
+    if (!news || !news->ended.empty()) watched_.reset();
+    if (!news) return std::unexpected(gateway_.senseless());
+    if (!news->ended.empty()) return base::fail(ErrorCode::unready, name() + " has ended a watch: " + news->ended);
+    for (const auto& key : news->gone) told.gone.push_back(read_entry_name(key).token);
+    told.is_unclear |= news->has_writes || news->is_compacted;
+    // One that has ended, or whose entry has, tells nothing more.
+    const bool is_over = news->is_compacted || (!news->gone.empty() && watched_ && watched_->whom != Whom::all);
+    if (is_over) watched_.reset();
+  }
+  return told;
+}
+
+Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_keys, std::int64_t most, Wait wait) {
+  std::vector<Queue> queues;
+  while (!wire_keys.empty()) {
+    const auto some = wire_keys.first(std::min(wire_keys.size(), max_read));
+    RLOCK_TRY(read_some(some, most, queues, wait));
+    wire_keys = wire_keys.subspan(some.size());
+  }
+  return queues;
+}
+
+Result<void> EtcdStore::read_some(std::span<const std::string> wire_keys, std::int64_t most, std::vector<Queue>& queues,
+                                  Wait wait) {
+  std::vector<nlohmann::json> steps;
+  for (const auto& key : wire_keys) {
+    // A limit of 0 is none to etcd.
+    steps.push_back(first_in(keys_.queue(key), std::max<std::int64_t>(most, 1)));
+    steps.push_back(get(keys_.last_run(key)));
+  }
+  const auto outcome = RLOCK_TRY(gateway_.transact(transaction({}, steps), steps.size(), 0, wait));
+  for (std::size_t i = 0; i < wire_keys.size(); ++i) {
+    const auto& entries = outcome.steps[2 * i];
+    const auto& last_run = outcome.steps[2 * i + 1].found;
+    Queue queue;
+    queue.size = entries.count;
+    for (const auto& entry : entries.found) {
+      if (std::ssize(queue.first) < most) queue.first.push_back(to_listed(entry));
+    }
+    if (!last_run.empty()) queue.last_run = last_run.front().value;
+    queues.push_back(std::move(queue));
+  }
+  return tell_times_left(outcome, std::span(queues).last(wire_keys.size()), wait);
+}
+
+// Of those that hold.
+Result<void> EtcdStore::tell_times_left(const Outcome& outcome, std::span<Queue> queues, Wait wait) {
+  std::vector<LeaseId> leases;
+  std::vector<Listed*> holders;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const auto held = ordered::holders_in(std::span<const Listed>(queues[i].first));
+    for (std::size_t j = 0; j < held; ++j) {
+      leases.push_back(outcome.steps[2 * i].found[j].lease);
+      holders.push_back(&queues[i].first[j]);
+    }
+  }
+  const auto left = RLOCK_TRY(gateway_.times_left(leases, wait));
+  for (std::size_t i = 0; i < holders.size(); ++i) holders[i]->ttl_left = left[i];
+  return {};
+}
+
+// Of a queue, one page is enough: what follows of it is passed over.
+Result<std::vector<std::string>> EtcdStore::list(const std::string& prefix, Wait wait) {
+  std::set<std::string> found;
+  for (const Range& all : {keys_.queues(prefix), keys_.last_runs(prefix)}) {
+    Range rest = all;
+    while (true) {
+      const auto answer = RLOCK_TRY(gateway_.ask(page_of(rest, max_page), wait));
+      const auto page = read_range(answer);
+      if (!page) return std::unexpected(gateway_.senseless());
+      if (page->found.empty()) break;
+      for (const auto& entry : page->found) {
+        if (auto key = keys_.wire_key(entry.key)) found.insert(std::move(*key));
+      }
+      const auto& last = page->found.back().key;
+      if (last < rest.from || std::ssize(page->found) < max_page) break;
+      rest.from = keys_.behind(last);
+    }
+  }
+  return std::vector<std::string>(found.begin(), found.end());
+}
+
+}  // namespace rlock::etcd
