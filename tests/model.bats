@@ -30,3 +30,7 @@ setup() { :; }
 @test "nobody acquires beside a writer or past a waiter, and all who may hold do" {
   bash "$BATS_TEST_DIRNAME/model/run.sh" modes slots one_slot_too_many reader_beside_a_writer leave_keeps_quiet stops_at_self returner_passed
 }
+
+@test "where a majority decides, nothing that comes late ends an entry early or makes one for nobody" {
+  bash "$BATS_TEST_DIRNAME/model/run.sh" compares_no_version grant_with_enter claim_blind
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verifies the models of the lock (lock.pml: one server; quorum.pml: several; modes.pml: several holders) with spin, and their mutants. Ends with one line: N passed, N failed.
+# Verifies the models of the lock (lock.pml: one server; quorum.pml: several; modes.pml: several holders; ordered.pml: a store that a majority decides) with spin, and their mutants. Ends with one line: N passed, N failed.
 #
 #   tests/model/run.sh                everything
 #   tests/model/run.sh NAME...        these alone
@@ -69,6 +69,8 @@ promise quorum_fence  '2 clients'                                -DCHECK_FENCE -
 promise quorum_late   '2 clients, 2 restarts, 2 late requests'   -DCHECK_OVERLAP -DLATE=2 -DRESTARTS=2
 promise quorum_fence_late '2 clients, 1 late request'            -DCHECK_FENCE -DLATE=1 -DLONG=1
 
+promise ordered       '2 clients, 1 late request'                -DORDERED
+
 mutant deadline_from_answer overlap
 mutant no_margin            overlap
 mutant late_answer_counts   overlap
@@ -111,6 +113,11 @@ mutant taken_back_late       quorum
 mutant token_goes_on         quorum
 mutant no_raise              quorum_fence
 mutant raise_anywhere        quorum_fence
+mutant proof_by_keepalive    ordered
+mutant counts_from_answer    ordered
+mutant claim_blind           ordered
+mutant compares_no_version   ordered
+mutant grant_with_enter      ordered
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -121,6 +128,8 @@ trap 'exit 143' HUP TERM
 model_of() {
     if [[ $1 == *-DLATE=* ]]; then
         echo "$models/quorum.pml"
+    elif [[ $1 == *-DORDERED* ]]; then
+        echo "$models/ordered.pml"
     elif [[ $1 == *-DMODES* ]]; then
         echo "$models/modes.pml"
     else
