@@ -80,8 +80,7 @@ int acquire(const Options& options) {
   // The holder is the script that called rlock; this process ends now.
   const auto holder = *kept ? options.while_pid : ::getppid();
   const lock::Request request{
-      place->name,  std::move(*token), options.ttl,     lock::Who::describe(holder, "", options.label),
-      options.mode, options.grace,     options.replicas};
+      place->name, std::move(*token), options.ttl, lock::Who::describe(holder, "", options.label), options.mode};
   const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms::unenforced(options.ttl);
   const auto start = base::BootClock::now();

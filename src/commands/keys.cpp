@@ -45,7 +45,7 @@ std::unique_ptr<lock::Backend> Keys::open(const lock::Name& name) const {
 }
 
 lock::Request Keys::request_for(const lock::Name& name) const {
-  return {name, {}, terms_.ttl, {}, options_.mode, options_.grace, options_.replicas};
+  return {name, {}, terms_.ttl, {}, options_.mode};
 }
 
 Result<Outcome> Keys::hold() {

@@ -37,7 +37,9 @@ Result<std::unique_ptr<stores::Store>> open_store(const Options& options) {
                        .password_file = options.password_file,
                        .password_file_source = options.password_file_source,
                        .compat = options.compat,
-                       .mode = options.mode});
+                       .mode = options.mode,
+                       .grace = options.grace,
+                       .replicas = options.replicas});
 }
 
 Result<lock::Name> lock_name(const Options& options) { return name_of(options, options.key, "KEY"); }

@@ -24,10 +24,6 @@ struct Request {
   base::Duration ttl{};
   Who who;
   Mode mode = {};
-  base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
-  int replicas = 0;        ///< so many must have the lock before it counts as acquired or renewed; 0: none
-  /// One of several servers that vote: a young one (see grace) hands the lock to nobody, not even its holder's waiters.
-  bool is_vote = false;
   std::int64_t ticket = 0;   ///< the earliest that a waiter ever had at any server; 0: none
   bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
   base::Duration once{};   ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
@@ -54,7 +50,7 @@ struct Busy {
   bool is_other_data = false;                     ///< ... and its key holds other data, not a lock
   bool is_for_libraries = false;                  ///< ... nobody has it: for a moment it is left to other programs
   std::optional<Record> holder = {};              ///< where several hold, the one whose end is waited for
-  /// The lock is free, and kept for this long because the server is young (Request::grace); holder_ttl is the same.
+  /// The lock is free, and kept for this long because the server is young (--grace); holder_ttl is the same.
   std::optional<base::Duration> kept_for = {};
   base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
   std::int64_t ticket = 0;              ///< ours in the queue, server microseconds; 0 where we do not queue
@@ -134,7 +130,7 @@ struct Unseen {
 /// queue. Each step ends with its wait or after timeout(), whichever is sooner.
 class Backend : public Holding {
  public:
-  /// Fails with unready where fewer replicas than the request wants have the lock within the wait; the lock may be
+  /// Fails with unready where fewer replicas than asked for have the lock within the wait; the lock may be
   /// held. Fails with configuration where others use the lock in a mode that the request's cannot wait for.
   virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
 

@@ -137,10 +137,8 @@ TEST_F(ForgedAnswers, OtherAnswersAreReadToo) {
     script = array({number(value), bulk(record(value))});
     (void)backend.release(request, lock::Force::yes, wait());
 
-    auto replicated = request;
-    replicated.replicas = 1;
     script = number(value);
-    (void)Protocol(server.session(5s), plain_scripts).replicated(replicated, wait());
+    (void)Protocol(server.session(5s), plain_scripts, {.replicas = 1}).replicated(request, wait());
   }
 }
 

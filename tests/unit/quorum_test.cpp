@@ -170,7 +170,7 @@ class QuorumTest : public testing::Test {
   base::PlainPoller plain_;
   std::vector<FakeVoter*> s_;
   std::unique_ptr<Quorum> quorum_;
-  lock::Request request_{{"k", "rlock:k"}, "me", 400ms, {}, {}, 400ms};
+  lock::Request request_{{"k", "rlock:k"}, "me", 400ms, {}};
 };
 
 TEST_F(QuorumTest, ThreeOfFiveAreEnough) {
@@ -338,7 +338,7 @@ TEST_F(QuorumTest, AHungServerIsPassedOverAndItsLateVoteIsTakenUp) {
 
 TEST_F(QuorumTest, ServersThatAreAllFarAwayGrantTheLock) {
   for (auto* s : s_) s->delay = 90ms;
-  request_.ttl = request_.grace = 4s;
+  request_.ttl = 4s;
   EXPECT_TRUE(is_grant(quorum_->acquire(request_, lock::Queue::no, {BootClock::now() + 2s, plain_})));
 }
 

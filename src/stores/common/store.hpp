@@ -24,7 +24,9 @@ struct Settings {
   std::string password_file;  ///< for servers whose URL has no password; empty: none
   std::string password_file_source;
   Compat compat = Compat::none;
-  lock::Mode mode = {};  ///< in which locks are to be held
+  lock::Mode mode = {};    ///< in which locks are to be held
+  base::Duration grace{};  ///< a server that started less than this ago keeps free locks for their holders; zero: no
+  int replicas = 0;        ///< so many must have a lock before it counts as acquired or renewed; 0: none
 };
 
 /// What a backend is opened for.

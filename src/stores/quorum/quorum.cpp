@@ -19,13 +19,6 @@ using base::Instant;
 using base::Result;
 using base::Wait;
 
-namespace {
-
-// The largest ttl in the fleet, where --grace does not say it.
-constexpr Duration usual_max_ttl = lock::default_ttl;
-
-}  // namespace
-
 Quorum::Quorum(std::vector<Server> servers, Duration timeout)
     : quorum_(servers.size() / 2 + 1), timeout_(timeout), name_("the " + std::to_string(servers.size()) + " servers") {
   std::ranges::sort(servers, {}, &Server::rank);
@@ -44,8 +37,6 @@ lock::Request Quorum::begin(const lock::Request& request) {
   drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
   ++asked_for_.round;
   auto own = request;
-  own.is_vote = true;
-  own.grace = std::max(request.grace > Duration::zero() ? request.grace : usual_max_ttl, request.ttl);
   own.ticket = asked_for_.ticket;
   asked_for_.request = own;
   if (asked_for_.fence == 0) asked_for_.fence = request.fence;

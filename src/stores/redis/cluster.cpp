@@ -15,10 +15,10 @@ using base::Result;
 using base::Wait;
 
 Cluster::Cluster(Address address, const Greeting& greeting, base::Duration timeout, Greet greet,
-                 std::string_view wire_key, const Scripts& scripts)
+                 std::string_view wire_key, const Scripts& scripts, Safeguards safeguards)
     : SingleServer(
           Session(std::make_unique<ClusterLocator>(address, greeting, hash_slot(wire_key)), greeting, timeout, greet),
-          scripts, Wake::shard),
+          scripts, safeguards, Wake::shard),
       address_(std::move(address)),
       greeting_(greeting),
       scripts_(scripts) {}

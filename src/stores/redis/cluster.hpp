@@ -15,7 +15,7 @@ class Cluster final : public SingleServer {
  public:
   /// wire_key: the lock of the steps; for list() it does not matter.
   Cluster(Address address, const Greeting& greeting, base::Duration timeout, Greet greet, std::string_view wire_key,
-          const Scripts& scripts);
+          const Scripts& scripts, Safeguards safeguards);
 
   base::Result<std::vector<lock::Inspection>> inspect(std::span<const std::string> wire_keys, std::int64_t max_waiters,
                                                       base::Wait wait) override;

@@ -48,17 +48,6 @@ ScriptCall renewal(const Scripts& scripts, const Names& names, const lock::Reque
   return {scripts.renew, names, request.token, {request.token, std::to_string(request.ttl.count())}};
 }
 
-ScriptCall acquisition(const Scripts& scripts, const Names& names, const lock::Request& request,
-                       std::optional<std::int64_t> ticket, Wake wake) {
-  return {scripts.acquire,
-          names,
-          request.token,
-          {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
-           std::string(letter_of(wake)), request.who.encode(), "", request.mode.encode(), ms_or_none(request.once)},
-          request.grace,
-          5};
-}
-
 // A script looks at so many waiters and no more: whoever called it calls again for the rest. It did nothing else
 // meanwhile.
 bool is_to_be_repeated(const Reply& reply) { return first_of(reply, "i") == 3; }
@@ -71,6 +60,16 @@ std::uint64_t fence_at(const Reply& reply, std::size_t i) { return fence_of(repl
 const Names& Protocol::names_of(const lock::Request& request) {
   if (!names_ || names_->lock != request.name.wire_key) names_.emplace(request.name.wire_key);
   return *names_;
+}
+
+ScriptCall Protocol::acquisition(const lock::Request& request, std::optional<std::int64_t> ticket, Wake wake) {
+  return {scripts().acquire,
+          names_of(request),
+          request.token,
+          {request.token, std::to_string(request.ttl.count()), ticket ? std::to_string(*ticket) : "",
+           std::string(letter_of(wake)), request.who.encode(), "", request.mode.encode(), ms_or_none(request.once)},
+          safeguards_.grace_for(request.ttl),
+          5};
 }
 
 Result<Answer> Protocol::read_answer(const Reply& reply) const {
@@ -103,7 +102,7 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
 Result<Answer> Protocol::acquire(const lock::Request& request, std::optional<std::int64_t> ticket, Wake wake,
                                  Wait wait) {
   while (true) {
-    const auto reply = RLOCK_TRY(runner_.run(acquisition(scripts(), names_of(request), request, ticket, wake), wait));
+    const auto reply = RLOCK_TRY(runner_.run(acquisition(request, ticket, wake), wait));
     if (!is_to_be_repeated(reply)) return read_answer(reply);
     if (wait.is_over())
       return NotHeld{ticket.value_or(0), lock::Busy{.holder_ttl = base::Duration::zero()}};  // at once
@@ -113,7 +112,7 @@ Result<Answer> Protocol::acquire(const lock::Request& request, std::optional<std
 Result<Answer> Protocol::acquire_subscribed(const lock::Request& request, std::int64_t ticket, Wake& wake, Wait wait) {
   if (inbox_) (void)inbox_->take();  // what an earlier connection brought
   for (int redirections = 0;;) {
-    auto call = acquisition(scripts(), names_of(request), request, ticket, wake);
+    auto call = acquisition(request, ticket, wake);
     RLOCK_TRY(runner_.tell_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3(),
@@ -214,7 +213,7 @@ Result<std::int64_t> Protocol::replicated(const lock::Request& request, Wait wai
   // The answer, too, has to come within the wait. Zero would be for ever.
   const auto limit = std::clamp(std::chrono::duration_cast<base::Duration>(left * 4 / 5), base::Duration(1),
                                 std::max(lock::renewal_pause(request.ttl), base::Duration(1)));
-  const Command command{"WAIT", std::to_string(request.replicas), std::to_string(limit.count())};
+  const Command command{"WAIT", std::to_string(safeguards_.replicas), std::to_string(limit.count())};
   const auto replies = RLOCK_TRY(server.flight({&command, 1}, wait));
   const auto& reply = replies.front();
   if (reply.error_code() == "NOPERM") {
@@ -252,9 +251,9 @@ Result<lock::Released> Protocol::release(const lock::Request& request, lock::For
                   names_of(request),
                   request.token,
                   {request.token, tombstone == Tombstone::yes ? std::to_string(base::tombstone_ttl.count()) : "0",
-                   force == lock::Force::yes ? "1" : "", "", request.is_vote ? "1" : "", ms_or_none(request.hold),
+                   force == lock::Force::yes ? "1" : "", "", safeguards_.is_vote ? "1" : "", ms_or_none(request.hold),
                    request.last_run, std::to_string(request.remember.count())},
-                  request.grace,
+                  safeguards_.grace_for(request.ttl),
                   3};
   const auto reply = RLOCK_TRY(runner_.run(call, wait));
   // What is left to do is for those who wait. Whoever holds by then is not to be released by force.

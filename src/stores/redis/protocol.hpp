@@ -5,6 +5,7 @@
 #include "lock/backend.hpp"
 #include "stores/redis/client/session.hpp"
 #include "stores/redis/inbox.hpp"
+#include "stores/redis/safeguards.hpp"
 #include "stores/redis/scripts/script_runner.hpp"
 
 namespace rlock::redis {
@@ -39,7 +40,8 @@ enum class Wake {
 /// server has not cached the script).
 class Protocol {
  public:
-  Protocol(Session session, const Scripts& scripts) : runner_(std::move(session), scripts) {}
+  Protocol(Session session, const Scripts& scripts, Safeguards safeguards = {})
+      : runner_(std::move(session), scripts), safeguards_(safeguards) {}
 
   /// ticket: nullopt does not queue; 0 queues behind all; else queues where it stood before.
   base::Result<Answer> acquire(const lock::Request& request, std::optional<std::int64_t> ticket, Wake wake,
@@ -61,8 +63,8 @@ class Protocol {
   enum class Server { same, other };
   base::Result<lock::Standing> reclaim(const lock::Request& request, const lock::Standing& last, Server server,
                                        base::Wait wait);
-  /// How many replicas have what this connection has written up to now. Waits for as many as the request wants, at most
-  /// a third of its ttl: longer would use up the lease.
+  /// How many replicas have what this connection has written up to now. Waits for as many as the safeguards want, at
+  /// most a third of the request's ttl: longer would use up the lease.
   base::Result<std::int64_t> replicated(const lock::Request& request, base::Wait wait);
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> release(const lock::Request& request, lock::Force force, Tombstone tombstone,
@@ -82,12 +84,14 @@ class Protocol {
   /// Whether the last script was served by a Cluster that is moving the keys of the lock.
   bool is_moving() const { return runner_.is_moving(); }
 
+  const Safeguards& safeguards() const { return safeguards_; }
   ScriptRunner& runner() { return runner_; }
   Session& session() { return runner_.session(); }
   const Session& session() const { return runner_.session(); }
 
  private:
   const Names& names_of(const lock::Request& request);
+  ScriptCall acquisition(const lock::Request& request, std::optional<std::int64_t> ticket, Wake wake);
   const Scripts& scripts() const { return runner_.scripts(); }
   base::Result<Answer> read_answer(const Reply& reply) const;
   base::Result<lock::Standing> read_renewed(const Reply& reply) const;
@@ -95,6 +99,7 @@ class Protocol {
   base::Result<lock::Released> read_released(const Reply& reply) const;
 
   ScriptRunner runner_;
+  Safeguards safeguards_;
   std::optional<Names> names_;       ///< of the last request: making them costs some allocations
   std::unique_ptr<Inbox> inbox_;     ///< nullptr: nobody has attended. Its place stays, for the session to write to
   std::uint64_t subscribed_on_ = 0;  ///< the connection that has; 0: none

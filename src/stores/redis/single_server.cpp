@@ -31,11 +31,12 @@ Result<lock::Acquired> SingleServer::acquire(const lock::Request& request, lock:
 
 // After a write of this connection.
 Result<void> SingleServer::replicate(const lock::Request& request, Wait wait) {
-  if (request.replicas == 0) return {};
+  const auto wanted = protocol_.safeguards().replicas;
+  if (wanted == 0) return {};
   const auto have = RLOCK_TRY(protocol_.replicated(request, wait));
-  if (have >= request.replicas) return {};
+  if (have >= wanted) return {};
   return base::fail(ErrorCode::unready, name() + ": only " + std::to_string(have) + " of " +
-                                            std::to_string(request.replicas) + " replicas have it (--replicas)");
+                                            std::to_string(wanted) + " replicas have it (--replicas)");
 }
 
 Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Request& request) {

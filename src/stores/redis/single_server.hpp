@@ -14,8 +14,8 @@ namespace rlock::redis {
 class SingleServer : public quorum::Voter {
  public:
   /// best_wake: how a waiter is woken where the server allows it.
-  SingleServer(Session session, const Scripts& scripts, Wake best_wake = Wake::push)
-      : protocol_(std::move(session), scripts), waiter_(protocol_, best_wake), holder_(protocol_) {}
+  SingleServer(Session session, const Scripts& scripts, Safeguards safeguards = {}, Wake best_wake = Wake::push)
+      : protocol_(std::move(session), scripts, safeguards), waiter_(protocol_, best_wake), holder_(protocol_) {}
   SingleServer(const SingleServer&) = delete;
   SingleServer& operator=(const SingleServer&) = delete;
   ~SingleServer() override = default;

@@ -146,7 +146,10 @@ Address movable(Address address) {
 
 class Servers final : public stores::Store {
  public:
-  Servers(std::vector<Address> addresses, stores::Compat compat) : addresses_(std::move(addresses)), compat_(compat) {}
+  Servers(std::vector<Address> addresses, const Settings& settings)
+      : addresses_(std::move(addresses)),
+        compat_(settings.compat),
+        safeguards_{settings.grace, settings.replicas, addresses_.size() > 1} {}
 
   std::unique_ptr<lock::Backend> open(const std::string& wire_key, base::Duration timeout,
                                       Purpose purpose) const override {
@@ -157,7 +160,7 @@ class Servers final : public stores::Store {
     const auto on_demand = purpose == Purpose::held ? OnDemand::fail : OnDemand::start;
     const auto server_at = [&](const Address& address) {
       return std::make_unique<SingleServer>(
-          Session(locator_of(address, on_demand), greeting_of(address), timeout, greet), scripts);
+          Session(locator_of(address, on_demand), greeting_of(address), timeout, greet), scripts, safeguards_);
     };
     if (addresses_.size() > 1) {
       std::vector<quorum::Quorum::Server> servers;
@@ -168,7 +171,8 @@ class Servers final : public stores::Store {
     }
     const auto& address = addresses_.front();
     if (address.kind == redis::Kind::cluster) {
-      return std::make_unique<Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts);
+      return std::make_unique<Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts,
+                                       safeguards_);
     }
     return server_at(address);
   }
@@ -182,6 +186,7 @@ class Servers final : public stores::Store {
  private:
   std::vector<Address> addresses_;
   stores::Compat compat_;
+  Safeguards safeguards_;
 };
 
 Result<std::unique_ptr<stores::Store>> open(const Settings& settings) {
@@ -206,7 +211,7 @@ Result<std::unique_ptr<stores::Store>> open(const Settings& settings) {
   if (!other_host.empty()) {
     base::log_advice("the password is sent unencrypted to " + other_host + "; rediss:// encrypts it");
   }
-  return std::make_unique<Servers>(std::move(addresses), settings.compat);
+  return std::make_unique<Servers>(std::move(addresses), settings);
 }
 
 Result<void> check_url(const std::string& url) {
