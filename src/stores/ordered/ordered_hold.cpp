@@ -9,7 +9,6 @@
 namespace rlock::ordered {
 
 using namespace std::chrono_literals;
-using base::Duration;
 using base::ErrorCode;
 using base::Result;
 using base::Wait;
@@ -21,8 +20,6 @@ namespace {
 // Of many holders those that are named when they are released.
 constexpr std::int64_t most_released = 1'000;
 constexpr int max_force_tries = 5;
-// So long the last run is remembered.
-constexpr Duration remembered = std::chrono::days(8);
 
 }  // namespace
 
@@ -87,7 +84,7 @@ Result<lock::Released> Ordered::release(const lock::Request& request, lock::Forc
 }
 
 Result<Farewell> Ordered::farewell_of(const lock::Request& request, Wait wait) {
-  Farewell farewell{.hold = request.hold, .remembered = remembered, .is_told = !is_made_here_};
+  Farewell farewell{.hold = request.hold, .remembered = request.remember, .is_told = !is_made_here_};
   if (record_) farewell.kept = *record_;
   farewell.kept.state = Record::State::ended;
   farewell.kept.since_us = store_->now_us();
@@ -100,7 +97,7 @@ Result<Farewell> Ordered::farewell_of(const lock::Request& request, Wait wait) {
     const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
     if (queue.last_run) before = lock::LastRun::decode(*queue.last_run);
   }
-  farewell.last_run = lock::LastRun::stored(request.last_run, remembered, store_->now_us(), before);
+  farewell.last_run = lock::LastRun::stored(request.last_run, request.remember, store_->now_us(), before);
   return farewell;
 }
 
