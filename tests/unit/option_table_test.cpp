@@ -90,8 +90,8 @@ TEST(OptionTable, RefusesWhatItsKindIsNot) {
 }
 
 TEST(OptionTable, HelpFitsIn80Columns) {
-  std::string all = overview();
-  for (const auto& verb : verb_table()) all += help_of(verb);
+  std::string all = overview(Help::whole);
+  for (const auto& verb : verb_table()) all += help_of(verb, Help::whole);
   std::size_t begin = 0;
   for (auto end = all.find('\n'); end != std::string::npos; begin = end + 1, end = all.find('\n', begin)) {
     EXPECT_LE(end - begin, 80U) << all.substr(begin, end - begin);
