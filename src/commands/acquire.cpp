@@ -42,7 +42,8 @@ std::string text_of(const Options& options, const lock::Lease& lease) {
 void leave_release(const Options& options, const Place& place, const lock::Request& request) {
   release_in_background(options.key, options.ttl, [&](base::Instant until) {
     const auto backend = place.open(release_try, stores::Purpose::held);
-    release_everywhere(*backend, request, until);
+    lock::OneLease lease(*backend, request);
+    release_everywhere(lease, until);
   });
 }
 
@@ -53,7 +54,7 @@ int released(const Options& options, const Place& place, const lock::Request& re
   const auto backend = place.open(options.connect_timeout, stores::Purpose::acquire);
   base::GracePoller grace_poller(signals);
   const auto limit = base::BootClock::now() + std::min(lock::release_limit, options.connect_timeout);
-  const auto released = backend->release(request, lock::Force::no, {limit, grace_poller});
+  const auto released = backend->release(request, {}, {limit, grace_poller});
   if (!released) leave_release(options, place, request);
   return report_end(base::exit_internal, why + (released ? "; released " : "; releasing ") + options.key, options);
 }

@@ -34,14 +34,14 @@ void Farewell::lost() { end({.exit_status = base::exit_lost}, Hold::no); }
 
 void Farewell::not_started(int exit_status) { end({.exit_status = exit_status}, Hold::no); }
 
-void Farewell::write_to(lock::Request& request) const {
+lock::ReleaseOptions Farewell::release_options(const lock::Who& holder) const {
   auto run = run_;
   run.took = std::chrono::duration_cast<Duration>(ended_ - since_);
   run.once = options_.once;
-  run.who = request.who;
-  request.last_run = run.encode();
-  request.remember = options_.remember;
-  request.hold = std::max(std::chrono::ceil<Duration>(held_until_ - BootClock::now()), Duration::zero());
+  run.who = holder;
+  return {.hold = std::max(std::chrono::ceil<Duration>(held_until_ - BootClock::now()), Duration::zero()),
+          .last_run = run.encode(),
+          .remember = options_.remember};
 }
 
 }  // namespace rlock::commands

@@ -33,8 +33,8 @@ class Farewell {
   const lock::LastRun& run() const { return run_; }
   bool is_known() const { return ended_ != base::Instant{}; }
 
-  /// To be called before each try to release, since what is left of the hold shrinks.
-  void write_to(lock::Request& request) const;
+  /// Of a lock that this one holds. For one try to release: what is left of the hold shrinks.
+  lock::ReleaseOptions release_options(const lock::Who& holder) const;
 
  private:
   enum class Hold { no, yes };

@@ -61,7 +61,8 @@ class Keeping {
         base::log_note("no kernel timer backs up the guard: " + armed.error().message);
     }
     backend_ = place_.open(options_.connect_timeout, stores::Purpose::held);
-    renewal_.emplace(*backend_, request_, lease_, terms_, *permit_, lock::OnRelease::end);
+    held_.emplace(*backend_, request_);
+    renewal_.emplace(*held_, lease_, terms_, *permit_, lock::OnRelease::end);
     auto started = renewal_->start();
     if (!started) keeper_->end();  // the guard would stop the process at the end of the lease
     return started;
@@ -77,7 +78,7 @@ class Keeping {
                       ", which is free when its lease ends");
       return;
     }
-    if (ending != process::Keeper::Ending::released) release_everywhere(*backend_, request_, lease_ends());
+    if (ending != process::Keeper::Ending::released) release_everywhere(*held_, lease_ends());
     if (ending == process::Keeper::Ending::ended) tell_released();
     keeper_->end();
     renewal_.reset();  // its thread ends before the process does
@@ -87,7 +88,8 @@ class Keeping {
   // In the guard of a keeper that is dead, over a connection of its own.
   void release_late() const {
     const auto backend = place_.open(release_try, stores::Purpose::held);
-    release_everywhere(*backend, request_, lease_ends());
+    lock::OneLease held(*backend, request_);
+    release_everywhere(held, lease_ends());
   }
 
   base::Instant lease_ends() const { return terms_.ends_on_server(permit_->until()); }
@@ -115,6 +117,7 @@ class Keeping {
   process::Watched watched_;
   std::unique_ptr<base::Permit> permit_;
   std::unique_ptr<lock::Backend> backend_;
+  std::optional<lock::OneLease> held_;
   std::optional<process::Keeper> keeper_;
   std::optional<lock::Renewal> renewal_;
 };

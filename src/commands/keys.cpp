@@ -201,7 +201,7 @@ void Keys::tell_taken() {
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
   const auto leases = leases_.copy(
       [&](const lock::Name& name) { return store_->open(name.wire_key, release_try, stores::Purpose::held); });
-  release_everywhere(*leases, leases->request(), until, [&] { prepare(*leases); });
+  release_everywhere(*leases, until, [&] { prepare(*leases); });
 }
 
 }  // namespace rlock::commands

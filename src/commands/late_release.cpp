@@ -31,12 +31,12 @@ void release_in_background(const std::string& key, base::Duration ttl,
   }
 }
 
-void release_everywhere(lock::Holding& holding, const lock::Request& request, base::Instant until,
+void release_everywhere(lock::Holding& holding, base::Instant until,
                         const std::function<void()>& before_each_try) {
   base::PlainPoller plain;
   (void)base::until_served(until, plain, [&](base::Instant end) {
     if (before_each_try) before_each_try();
-    auto released = holding.release(request, lock::Force::no, {end, plain});
+    auto released = holding.release({end, plain});
     if (!released || released->is_everywhere) return released;
     return base::Result<lock::Released>(base::fail(base::ErrorCode::unreachable, "a server has not answered"));
   });

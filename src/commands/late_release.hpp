@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "lock/backend.hpp"
+#include "lock/holding.hpp"
 
 namespace rlock::commands {
 
@@ -18,7 +18,7 @@ void release_in_background(const std::string& key, base::Duration ttl,
                            const std::function<void(base::Instant until)>& release);
 
 /// Releases the lock where nobody waits for that: asks until every server has answered, or until `until`.
-void release_everywhere(lock::Holding& holding, const lock::Request& request, base::Instant until,
+void release_everywhere(lock::Holding& holding, base::Instant until,
                         const std::function<void()>& before_each_try = {});
 
 }  // namespace rlock::commands

@@ -34,7 +34,7 @@ int release(const Options& options) {
   }
   const auto place = place_of(options);
   if (!place) return report(place.error(), options);
-  const auto force = options.force ? lock::Force::yes : lock::Force::no;
+  const lock::ReleaseOptions how{.force = options.force ? lock::Force::yes : lock::Force::no};
   auto token = options.force ? base::Result<std::string>("") : read_token(options);
   if (!token) {
     auto error = token.error();
@@ -47,7 +47,7 @@ int release(const Options& options) {
   const auto backend = place->open(options.connect_timeout, stores::Purpose::step);
   const lock::Request request{place->name, std::move(*token), options.ttl, {}};
   const auto released = base::until_served(
-      limit, signals, [&](base::Instant until) { return backend->release(request, force, {until, signals}); });
+      limit, signals, [&](base::Instant until) { return backend->release(request, how, {until, signals}); });
   if (!released) return report(released.error(), options, &signals, start);
   switch (released->outcome) {
     case lock::ReleaseOutcome::released:

@@ -202,7 +202,7 @@ class Run {
   bool start_renewal() {
     auto& leases = keys_.leases();
     const bool is_first = !std::exchange(tried_to_renew_, true);
-    renewal_.emplace(leases, leases.request(), leases.lease(), terms_, *permit_);
+    renewal_.emplace(leases, leases.lease(), terms_, *permit_);
     const auto started = renewal_->start();
     if (started) return true;
     renewal_.reset();
@@ -293,7 +293,7 @@ class Run {
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       auto& leases = keys_.leases();
       say_farewell(leases);
-      return leases.release(leases.request(), lock::Force::no, {base::BootClock::now() + release_try, grace_poller});
+      return leases.release({base::BootClock::now() + release_try, grace_poller});
     });
     renewal_.reset();  // its thread has ended before a guard is forked
     const bool later = released ? !released->is_everywhere
@@ -329,7 +329,7 @@ class Run {
 
   // Before each try to release.
   void say_farewell(lock::Several& leases) const {
-    leases.update([&](lock::Request& request) { farewell_.write_to(request); });
+    leases.release_with([&](const lock::Who& holder) { return farewell_.release_options(holder); });
   }
 
   const Options& options_;

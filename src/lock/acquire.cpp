@@ -46,7 +46,7 @@ Result<void> Acquisition::release_if_held(Instant until) {
   base::GracePoller grace_poller(poller_);
   const auto last = std::min(until, patience_.end);
   RLOCK_TRY(base::until_served(last, grace_poller, [&](Instant end) {
-    return backend_.release(request_, Force::no, {std::min(end, last), grace_poller});
+    return backend_.release(request_, {}, {std::min(end, last), grace_poller});
   }));
   return {};
 }

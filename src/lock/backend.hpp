@@ -24,12 +24,8 @@ struct Request {
   base::Duration ttl{};
   Who who;
   Mode mode = {};
-  std::int64_t ticket = 0;   ///< the earliest that a waiter ever had at any server; 0: none
   bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
   base::Duration once{};   ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
-  base::Duration hold{};   ///< for a release by the holder: nobody is to have the lock for so long; zero: hand it on
-  std::string last_run{};  ///< for the same: LastRun::encode() of the run that ends; empty: none does
-  base::Duration remember{};  ///< ... for how long that is remembered, and the fence with it; longer for a longer `once`
   /// Of a lease that another process has acquired, where that is known; else 0. Several servers do not tell it alike.
   std::uint64_t fence = 0;
 };
@@ -71,6 +67,15 @@ enum class Queue { no, yes };
 enum class Watch { no, yes };
 
 enum class Force { no, yes };
+
+/// How a lock is released. What a holder may say of the run that ends is for the holder's own release alone.
+struct ReleaseOptions {
+  Force force = Force::no;    ///< yes: whoever holds it
+  base::Duration hold{};      ///< nobody is to have the lock for so long; zero: hand it on
+  std::string last_run{};     ///< LastRun::encode() of the run that ends; empty: none does
+  base::Duration remember{};  ///< ... for how long that is remembered, and the fence with it; longer for a longer `once`
+};
+
 enum class ReleaseOutcome {
   released,
   not_owner,   ///< somebody else holds it
@@ -93,12 +98,27 @@ struct Event {
   base::Instant look_at = base::never;  ///< acquire again by then
 };
 
-/// What is done with a lease, or with several at once (Several), until it ends. Each step may be repeated. A step that
-/// fails with unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an
-/// internal error, never a lost lock.
-class Holding {
+/// A server that did not answer where many locks were looked for: what it keeps is missing in what was found.
+struct Unseen {
+  std::string server;  ///< HOST:PORT
+  base::Error error;
+};
+
+/// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
+/// queue. Each step ends with its wait or after timeout(), whichever is sooner, and may be repeated. One that fails with
+/// unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an internal
+/// error, never a lost lock.
+class Backend {
  public:
-  virtual ~Holding() = default;
+  virtual ~Backend() = default;
+
+  /// Fails with unready where fewer replicas than asked for have the lock within the wait; the lock may be
+  /// held. Fails with configuration where others use the lock in a mode that the request's cannot wait for.
+  virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
+
+  /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not
+  /// answered. If so, it has to be released.
+  virtual bool may_hold() const = 0;
 
   /// Lets the lease run for at least the request's ttl from now. Under Watch::yes events tell from here on when
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
@@ -109,7 +129,7 @@ class Holding {
   virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;
   /// Releases the lock, or takes the token out of the queue, and leaves a tombstone: a late acquire of this token does
   /// nothing.
-  virtual base::Result<Released> release(const Request& request, Force force, base::Wait wait) = 0;
+  virtual base::Result<Released> release(const Request& request, const ReleaseOptions& options, base::Wait wait) = 0;
 
   /// What to wait for with poll(2) before the next drain(); empty where there is no connection.
   virtual std::vector<pollfd> wait_fds() const = 0;
@@ -118,25 +138,6 @@ class Holding {
 
   /// The server for messages; holds no password.
   virtual const std::string& name() const = 0;
-};
-
-/// A server that did not answer where many locks were looked for: what it keeps is missing in what was found.
-struct Unseen {
-  std::string server;  ///< HOST:PORT
-  base::Error error;
-};
-
-/// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
-/// queue. Each step ends with its wait or after timeout(), whichever is sooner.
-class Backend : public Holding {
- public:
-  /// Fails with unready where fewer replicas than asked for have the lock within the wait; the lock may be
-  /// held. Fails with configuration where others use the lock in a mode that the request's cannot wait for.
-  virtual base::Result<Acquired> acquire(const Request& request, Queue queue, base::Wait wait) = 0;
-
-  /// Whether a server may know the token of the last acquire: as holder, as waiter, or from a request that was not
-  /// answered. If so, it has to be released.
-  virtual bool may_hold() const = 0;
 
   /// Looks at the locks of these wire keys (prefix and KEY), in this order; writes nothing. At most max_waiters of each
   /// queue are listed.

@@ -71,9 +71,9 @@ void Several::Part::check(Instant until) {
   });
 }
 
-void Several::Part::release(Force force, Instant until) {
-  ask(until, [this, force](Wait wait) {
-    auto answer = backend->release(request, force, wait);
+void Several::Part::release(Instant until) {
+  ask(until, [this](Wait wait) {
+    auto answer = backend->release(request, release_options, wait);
     if (answer) {
       released = std::move(*answer);
     } else {

@@ -31,10 +31,11 @@ struct Several::Part {
   /// These begin a call that ends by `until`.
   void renew(Watch watch, const LeaseTerms& terms, base::Instant until);
   void check(base::Instant until);
-  void release(Force force, base::Instant until);
+  void release(base::Instant until);
 
   Request request;
   base::Duration once;  ///< for acquiring alone: a lease that is held already has something to do
+  ReleaseOptions release_options;
   std::unique_ptr<Backend> backend;
   Origin origin;
   std::uint64_t fence = 0;

@@ -153,7 +153,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
     const auto event = holding_.drain();
     if (!event) return Woken::to_renew;  // the connection broke; a renewal makes a new one
     if (event->touched && vain_checks_ < max_vain_checks) {
-      if (!request_.mode.is_for_several()) return Woken::to_check;
+      if (!holding_.request().mode.is_for_several()) return Woken::to_check;
       check_at = std::min(check_at, looked_at_ + terms_.look_pause());
     }
     const auto now = BootClock::now();
@@ -192,7 +192,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
   if (vain_checks_ >= max_vain_checks) tell_unwatched();
   vain_checks_ = 0;
-  const auto renewed = holding_.renew(request_, BootClock::now() < watch_at_ ? Watch::no : Watch::yes, one_try(poller));
+  const auto renewed = holding_.renew(BootClock::now() < watch_at_ ? Watch::no : Watch::yes, one_try(poller));
   looked_at_ = BootClock::now();
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
@@ -210,7 +210,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
     permit_.revoke(base::Permit::Loss::gone);
     return Proceed::no;
   }
-  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), request_.name.key);
+  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), key());
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
@@ -221,7 +221,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
 
 void Renewal::tell_unwatched() {
   watch_at_ = BootClock::now() + watch_again_after;
-  base::log_debug(holding_.name() + " reports changes of " + request_.name.key +
+  base::log_debug(holding_.name() + " reports changes of " + key() +
                   " that did not happen: its tracking-table-max-keys may be too small. For the next " +
                   base::age_text(watch_again_after) + " only renewals find out whether the lock is lost");
 }
@@ -230,29 +230,29 @@ void Renewal::tell_unwatched() {
 void Renewal::tell_failing(const base::Error& error) {
   if (std::exchange(failing_since_, failing_since_ ? failing_since_ : looked_at_)) return;
   const auto left = permit_.until() - looked_at_;
-  base::log_info("not renewed: " + error.message + "; the lease of " + request_.name.key + " lasts for another " +
+  base::log_info("not renewed: " + error.message + "; the lease of " + key() + " lasts for another " +
                      base::age_text(left) + ", trying again",
                  {"renewal_failing",
-                  {{"key", request_.name.key},
+                  {{"key", key()},
                    {"fence", static_cast<std::int64_t>(lease_.fence)},
                    {"left_ms", std::chrono::duration_cast<std::chrono::milliseconds>(left).count()}}});
 }
 
 void Renewal::tell_renewed(std::uint64_t fence) {
   const base::LogEvent event{"renewed",
-                             {{"key", request_.name.key},
+                             {{"key", key()},
                               {"fence", static_cast<std::int64_t>(fence)},
-                              {"ttl_ms", std::int64_t{request_.ttl.count()}}}};
+                              {"ttl_ms", std::int64_t{holding_.request().ttl.count()}}}};
   const auto since = std::exchange(failing_since_, std::nullopt);
   if (since) {
-    base::log_info("renewed " + request_.name.key + " again, after " + base::age_text(looked_at_ - *since), event);
+    base::log_info("renewed " + key() + " again, after " + base::age_text(looked_at_ - *since), event);
   } else {
-    base::log_for_programs(base::LogLevel::debug, "renewed " + request_.name.key, event);
+    base::log_for_programs(base::LogLevel::debug, "renewed " + key(), event);
   }
 }
 
 Renewal::Proceed Renewal::check_once(StopPoller& poller) {
-  const auto checked = holding_.check(request_, one_try(poller));
+  const auto checked = holding_.check(one_try(poller));
   looked_at_ = BootClock::now();
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed =

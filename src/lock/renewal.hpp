@@ -9,7 +9,7 @@
 
 #include "base/event.hpp"
 #include "base/permit.hpp"
-#include "lock/backend.hpp"
+#include "lock/holding.hpp"
 #include "lock/lease.hpp"
 
 namespace rlock::lock {
@@ -24,11 +24,9 @@ enum class OnRelease { lost, end };
 /// was touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:
-  /// The request of the acquire that got the lease.
-  Renewal(Holding& holding, Request request, Lease lease, LeaseTerms terms, base::Permit& permit,
+  Renewal(Holding& holding, Lease lease, LeaseTerms terms, base::Permit& permit,
           OnRelease on_release = OnRelease::lost)
       : holding_(holding),
-        request_(std::move(request)),
         lease_(std::move(lease)),
         terms_(terms),
         permit_(permit),
@@ -66,9 +64,9 @@ class Renewal {
   void tell_renewed(std::uint64_t fence);
   base::Wait one_try(StopPoller& poller) const;
   base::Instant renew_at(base::Instant counts_from) const;
+  const std::string& key() const { return holding_.request().name.key; }
 
   Holding& holding_;
-  Request request_;
   Lease lease_;
   LeaseTerms terms_;
   base::Permit& permit_;

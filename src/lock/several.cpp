@@ -25,9 +25,9 @@ void Several::add_held(Request request, std::unique_ptr<Backend> backend, const 
   parts_.back()->hold(lease, terms_);
 }
 
-void Several::update(const std::function<void(Request&)>& change) {
+void Several::release_with(const std::function<ReleaseOptions(const Who&)>& options) {
   for (auto& part : parts_) {
-    if (part->origin == Part::Origin::own) change(part->request);
+    if (part->origin == Part::Origin::own) part->release_options = options(part->request.who);
   }
 }
 
@@ -36,6 +36,7 @@ std::unique_ptr<Several> Several::copy(const Open& open) const {
   for (const auto& part : parts_) {
     if (part->origin != Part::Origin::own) continue;
     result->add(part->request, open(part->request.name));
+    result->parts_.back()->release_options = part->release_options;
     result->parts_.back()->deadline = part->deadline;
     result->parts_.back()->is_left = part->is_left;
   }
@@ -122,7 +123,7 @@ Result<Standing> Several::standing() {
 }
 
 // What an earlier try of the same renewal has renewed is not asked for again.
-Result<Standing> Several::renew(const Request&, Watch watch, Wait wait) {
+Result<Standing> Several::renew(Watch watch, Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->renew(request(), watch, wait);
   begin();
   if (renewing_since_ == Instant{}) renewing_since_ = BootClock::now();
@@ -137,7 +138,7 @@ Result<Standing> Several::renew(const Request&, Watch watch, Wait wait) {
   return result;
 }
 
-Result<Standing> Several::check(const Request&, Wait wait) {
+Result<Standing> Several::check(Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->check(request(), wait);
   begin();
   for (auto& part : parts_) part->check(wait.until());
@@ -147,17 +148,17 @@ Result<Standing> Several::check(const Request&, Wait wait) {
   return standing();
 }
 
-Result<Released> Several::release(const Request&, Force force, Wait wait) {
+Result<Released> Several::release(Wait wait) {
   if (parts_.size() == 1) {
     auto& part = *parts_.front();
-    auto released = part.backend->release(request(), force, wait);
+    auto released = part.backend->release(request(), part.release_options, wait);
     if (released) part.released = *released;
     return released;
   }
   begin();
   for (auto& part : parts_) {
     const bool is_done = part->released && part->released->is_everywhere;
-    if (part->is_to_release() && !is_done) part->release(force, wait.until());
+    if (part->is_to_release() && !is_done) part->release(wait.until());
   }
   while (is_any_running()) {
     if (base::drive(calls(), {}, wait) == base::Readiness::interrupted) return base::interrupted();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/fiber.hpp"
-#include "lock/backend.hpp"
+#include "lock/holding.hpp"
 #include "lock/lease.hpp"
 #include "lock/observer.hpp"
 #include "lock/patience.hpp"
@@ -19,8 +19,7 @@ namespace rlock::lock {
 /// The keys that one run holds together, one or several, each with a backend of its own. They are acquired one after
 /// the other in the order of their wire names, the same for all clients, so that no two can wait for each other. Those
 /// acquired already are renewed while a later one is waited for. As a Holding it is one lease, which lasts as long as
-/// all of its keys do: what it does, it does for all keys side by side, in one thread. The requests that are passed to
-/// it do not matter, since each key has its own.
+/// all of its keys do: what it does, it does for all keys side by side, in one thread.
 ///
 /// With one key it passes everything on and costs nothing.
 class Several final : public Holding {
@@ -59,8 +58,8 @@ class Several final : public Holding {
   const std::string& token() const { return token_; }
   /// Of this key.
   std::uint64_t fence(const std::string& key) const;
-  /// The request of the first key that was added.
-  const Request& request() const;
+  /// That of the first key that was added.
+  const Request& request() const override;
   /// The earliest of all, with the fence of the first key that was added.
   Lease lease() const;
 
@@ -72,10 +71,10 @@ class Several final : public Holding {
   /// The key that was lost, or that could not be renewed or released. Any thread may ask.
   const std::string& concerned_key() const;
 
-  base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) override;
-  base::Result<Standing> check(const Request& request, base::Wait wait) override;
+  base::Result<Standing> renew(Watch watch, base::Wait wait) override;
+  base::Result<Standing> check(base::Wait wait) override;
   /// Those of add_held() stay. A key that was released is not released again.
-  base::Result<Released> release(const Request& request, Force force, base::Wait wait) override;
+  base::Result<Released> release(base::Wait wait) override;
   std::vector<pollfd> wait_fds() const override;
   base::Result<Event> drain() override;
   const std::string& name() const override;
@@ -83,8 +82,8 @@ class Several final : public Holding {
   /// Who has concerned_key(), after a release that found it with another.
   base::Result<Inspection> inspect_concerned(base::Wait wait);
 
-  /// Changes what is sent with the release of each key of add().
-  void update(const std::function<void(Request&)>& change);
+  /// What is sent with the release of each key of add() from here on, which `options` makes of the key's holder.
+  void release_with(const std::function<ReleaseOptions(const Who&)>& options);
   /// To release the same keys in another process.
   std::unique_ptr<Several> copy(const Open& open) const;
 

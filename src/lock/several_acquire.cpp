@@ -163,7 +163,7 @@ Result<void> Several::give_back(Instant until, base::Poller& poller) {
   if (!is_left()) return {};
   base::GracePoller grace_poller(poller);
   RLOCK_TRY(base::until_served(until, grace_poller, [&](Instant end) {
-    return release(request(), Force::no, {std::min(end, until), grace_poller});
+    return release({std::min(end, until), grace_poller});
   }));
   return {};
 }

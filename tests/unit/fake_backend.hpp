@@ -36,7 +36,7 @@ class FakeBackend final : public Backend {
     ++checks;
     return take<base::Result<Standing>>(checked);
   }
-  base::Result<Released> release(const Request&, Force, base::Wait) override {
+  base::Result<Released> release(const Request&, const ReleaseOptions&, base::Wait) override {
     ++releases;
     return released.empty() ? Released{ReleaseOutcome::released} : take<base::Result<Released>>(released);
   }

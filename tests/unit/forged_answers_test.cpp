@@ -135,7 +135,7 @@ TEST_F(ForgedAnswers, OtherAnswersAreReadToo) {
     script = number(value);
     (void)backend.raise_fence(request, 7, wait());
     script = array({number(value), bulk(record(value))});
-    (void)backend.release(request, lock::Force::yes, wait());
+    (void)backend.release(request, {.force = lock::Force::yes}, wait());
 
     script = number(value);
     (void)Protocol(server.session(5s), plain_scripts, {.replicas = 1}).replicated(request, wait());

@@ -168,7 +168,7 @@ class OrderedTest : public testing::Test {
     return acquired && std::holds_alternative<lock::Grant>(*acquired);
   }
   void release(const std::string& token) {
-    ASSERT_EQ(client(token).release(request(token), lock::Force::no, soon())->outcome, lock::ReleaseOutcome::released);
+    ASSERT_EQ(client(token).release(request(token), {}, soon())->outcome, lock::ReleaseOutcome::released);
   }
   bool is_called(const std::string& token) {
     const auto event = client(token).drain();
@@ -323,7 +323,7 @@ TEST_F(OrderedTest, AWaitersTokenIsNotThatOfAHolder) {
 TEST_F(OrderedTest, ALockThatIsGoneIsNotRenewedAndOneReleasedElsewhereSaysSo) {
   EXPECT_TRUE(acquire("a"));
   Ordered other(std::make_unique<FakeStore>(members));
-  EXPECT_EQ(other.release(request("a"), lock::Force::no, soon())->outcome, lock::ReleaseOutcome::released);
+  EXPECT_EQ(other.release(request("a"), {}, soon())->outcome, lock::ReleaseOutcome::released);
   const auto renewed = client("a").renew(request("a"), lock::Watch::yes, soon());
   EXPECT_EQ(renewed->holder, Standing::Holder::nobody);
   EXPECT_TRUE(renewed->is_released);
@@ -334,15 +334,13 @@ TEST_F(OrderedTest, AHoldersEndIsToldWhereItWatches) {
   EXPECT_TRUE(client("a").renew(request("a"), lock::Watch::yes, soon()));
   EXPECT_FALSE(client("a").drain()->touched);
   Ordered other(std::make_unique<FakeStore>(members));
-  EXPECT_EQ(other.release(request(""), lock::Force::yes, soon())->holders.size(), 1U);
+  EXPECT_EQ(other.release(request(""), {.force = lock::Force::yes}, soon())->holders.size(), 1U);
   EXPECT_TRUE(client("a").drain()->touched);
 }
 
 TEST_F(OrderedTest, WithHoldTheLockStaysWithItsEntry) {
   EXPECT_TRUE(acquire("a"));
-  auto held = request("a");
-  held.hold = 1min;
-  EXPECT_EQ(client("a").release(held, lock::Force::no, soon())->outcome, lock::ReleaseOutcome::released);
+  EXPECT_EQ(client("a").release(request("a"), {.hold = 1min}, soon())->outcome, lock::ReleaseOutcome::released);
   EXPECT_FALSE(acquire("b"));
   const auto seen = client("b").inspect(std::vector<std::string>{"k"}, 10, soon());
   ASSERT_EQ(seen->front().holders.size(), 1U);
@@ -352,13 +350,11 @@ TEST_F(OrderedTest, WithHoldTheLockStaysWithItsEntry) {
 
 TEST_F(OrderedTest, AFailedRunDoesNotMakeTheLastSuccessForgotten) {
   EXPECT_TRUE(acquire("a"));
-  auto ended = request("a");
-  ended.last_run = lock::LastRun{.exit_status = 0}.encode();
-  EXPECT_TRUE(client("a").release(ended, lock::Force::no, soon()));
+  const lock::ReleaseOptions succeeded{.last_run = lock::LastRun{.exit_status = 0}.encode()};
+  EXPECT_TRUE(client("a").release(request("a"), succeeded, soon()));
   EXPECT_TRUE(acquire("b"));
-  ended = request("b");
-  ended.last_run = lock::LastRun{.exit_status = 3}.encode();
-  EXPECT_TRUE(client("b").release(ended, lock::Force::no, soon()));
+  const lock::ReleaseOptions failed{.last_run = lock::LastRun{.exit_status = 3}.encode()};
+  EXPECT_TRUE(client("b").release(request("b"), failed, soon()));
   auto once = request("c");
   once.once = 1h;
   const auto acquired = client("c").acquire(once, lock::Queue::no, soon());

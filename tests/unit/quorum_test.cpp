@@ -60,7 +60,7 @@ class FakeVoter final : public Voter {
     if (on_check) on_check();
     return standing;
   }
-  base::Result<lock::Released> release(const lock::Request& request, lock::Force, Wait wait) override {
+  base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions&, Wait wait) override {
     asked.push_back("release");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     if (let_go(request)) return lock::Released{lock::ReleaseOutcome::released};
@@ -73,6 +73,7 @@ class FakeVoter final : public Voter {
     let_go(request);
     return {};
   }
+  void queue_since(std::int64_t) override {}
   bool may_give_back() const override { return breaks_on_give_back; }
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, Wait wait) override {
     asked.push_back("raise");
@@ -360,7 +361,7 @@ TEST_F(QuorumTest, SlowServersAreWaitedForWhereAMajorityNeedsThem) {
   EXPECT_EQ(renewed->holder, lock::Standing::Holder::us);
   EXPECT_GE(renewed->counts_from, before);
   EXPECT_TRUE(quorum_->check(request_, {BootClock::now() + 300ms, plain_}));
-  EXPECT_TRUE(quorum_->release(request_, lock::Force::no, {BootClock::now() + 300ms, plain_}));
+  EXPECT_TRUE(quorum_->release(request_, {}, {BootClock::now() + 300ms, plain_}));
 }
 
 // One is down, so that it is tried again before the slow ones have answered.
@@ -510,7 +511,7 @@ TEST_F(QuorumTest, ACheckFindsTheFenceThatAMajorityKnows) {
 TEST_F(QuorumTest, AReleaseFindsThatAnotherHasAMajorityWhateverElseItReleases) {
   ASSERT_TRUE(is_grant(acquire()));
   for (const auto i : {0, 2, 4}) s_[static_cast<std::size_t>(i)]->holder = "another";
-  const auto released = quorum_->release(request_, lock::Force::no, {BootClock::now() + 300ms, plain_});
+  const auto released = quorum_->release(request_, {}, {BootClock::now() + 300ms, plain_});
   ASSERT_TRUE(released);
   EXPECT_EQ(released->outcome, lock::ReleaseOutcome::not_owner);
 }
@@ -519,7 +520,7 @@ TEST_F(QuorumTest, ReleaseDoesNotWaitForAServerThatStandsStill) {
   ASSERT_TRUE(is_grant(acquire()));
   s_[2]->delay = 5s;
   const auto start = BootClock::now();
-  const auto released = quorum_->release(request_, lock::Force::no, {start + 5s, plain_});
+  const auto released = quorum_->release(request_, {}, {start + 5s, plain_});
   ASSERT_TRUE(released);
   EXPECT_EQ(released->outcome, lock::ReleaseOutcome::released);
   EXPECT_LT(BootClock::now() - start, 2s);

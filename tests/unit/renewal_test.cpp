@@ -28,7 +28,7 @@ class RenewalTest : public testing::Test {
   RenewalTest()
       : start(BootClock::now()),
         permit(std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time))),
-        renewal(backend, request, Lease{"token", 7, start}, terms, permit) {}
+        renewal(holding, Lease{"token", 7, start}, terms, permit) {}
 
   /// Waits for a condition, at most some seconds; whether it came true.
   static bool comes(auto condition) {
@@ -44,6 +44,7 @@ class RenewalTest : public testing::Test {
   base::Instant start;
   base::Permit permit;
   FakeBackend backend;
+  OneLease holding{backend, request};
   Renewal renewal;
 };
 
@@ -86,7 +87,8 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
     auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
     FakeBackend other;
     other.renewed = {[found] { return found; }};
-    Renewal one(other, request, Lease{"token", 7, start}, terms, fresh);
+    OneLease held(other, request);
+    Renewal one(held, Lease{"token", 7, start}, terms, fresh);
     ASSERT_TRUE(one.start());
     EXPECT_TRUE(comes([&] { return fresh.loss() == loss; }));
   }
@@ -98,7 +100,8 @@ TEST_F(RenewalTest, ALockThatWasReleasedWithOurTokenIsNoLossWhereThatIsItsEnd) {
       auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
       FakeBackend other;
       other.renewed = {[holder] { return Standing{.holder = holder, .is_released = true}; }};
-      Renewal one(other, request, Lease{"token", 7, start}, terms, fresh, on_release);
+      OneLease held(other, request);
+      Renewal one(held, Lease{"token", 7, start}, terms, fresh, on_release);
       ASSERT_TRUE(one.start());
       EXPECT_TRUE(comes([&] { return fresh.revoked(); }));
       EXPECT_EQ(fresh.loss() == Loss::released, on_release == OnRelease::end);

@@ -52,10 +52,10 @@ class SeveralTest : public testing::Test {
     return several.acquire(Patience::of(wait), plain);
   }
   base::Result<Standing> renew() {
-    return several.renew(several.request(), Watch::yes, {BootClock::now() + 1s, plain});
+    return several.renew(Watch::yes, {BootClock::now() + 1s, plain});
   }
   base::Result<Released> release() {
-    return several.release(several.request(), Force::no, {BootClock::now() + 1s, plain});
+    return several.release({BootClock::now() + 1s, plain});
   }
 
   base::PlainPoller plain;
@@ -169,7 +169,7 @@ TEST_F(SeveralTest, AKeyThatACheckHasFoundFreeMayBeReclaimedByARenewal) {
   ASSERT_EQ(acquire(), Outcome::held);
   at("a").checked = {ours};
   at("b").checked = {[] { return Standing{}; }};
-  EXPECT_EQ(several.check(several.request(), {BootClock::now() + 1s, plain})->holder, Holder::nobody);
+  EXPECT_EQ(several.check({BootClock::now() + 1s, plain})->holder, Holder::nobody);
   EXPECT_EQ(renew()->holder, Holder::us);
 }
 

@@ -24,7 +24,8 @@ class Ordered final : public lock::Backend {
   bool may_hold() const override { return store_->may_be_there(); }
   base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
-  base::Result<lock::Released> release(const lock::Request& request, lock::Force force, base::Wait wait) override;
+  base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                       base::Wait wait) override;
 
   std::vector<pollfd> wait_fds() const override { return store_->wait_fds(); }
   base::Result<lock::Event> drain() override;
@@ -59,7 +60,8 @@ class Ordered final : public lock::Backend {
   base::Result<std::optional<View>> renewed(const lock::Request& request, base::Wait wait);
   base::Result<lock::Standing> without_us(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> force(const lock::Request& request, base::Wait wait);
-  base::Result<Farewell> farewell_of(const lock::Request& request, base::Wait wait);
+  base::Result<Farewell> farewell_of(const lock::Request& request, const lock::ReleaseOptions& options,
+                                     base::Wait wait);
   base::Result<Queue> queue_of(const lock::Request& request, std::int64_t most, base::Wait wait);
 
   std::unique_ptr<OrderedStore> store_;

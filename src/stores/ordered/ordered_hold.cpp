@@ -64,13 +64,14 @@ Result<Standing> Ordered::without_us(const lock::Request& request, Wait wait) {
                   .is_released = RLOCK_TRY(store_->was_released(request.token, wait))};
 }
 
-Result<lock::Released> Ordered::release(const lock::Request& request, lock::Force force, Wait wait) {
+Result<lock::Released> Ordered::release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                        Wait wait) {
   wait = bounded(wait);
-  if (force == lock::Force::yes) return this->force(request, wait);
+  if (options.force == lock::Force::yes) return force(request, wait);
   if (!store_->may_be_there()) (void)RLOCK_TRY(store_->find(request.token, wait));
   bool was_there = false;
   if (store_->may_be_there()) {
-    const auto farewell = RLOCK_TRY(farewell_of(request, wait));
+    const auto farewell = RLOCK_TRY(farewell_of(request, options, wait));
     auto left = store_->leave(farewell, wait);
     if (!left) release_unanswered_ |= left.error().code == ErrorCode::unreachable;
     was_there = RLOCK_TRY(std::move(left));
@@ -83,21 +84,22 @@ Result<lock::Released> Ordered::release(const lock::Request& request, lock::Forc
   return lock::Released{queue.size > 0 ? ReleaseOutcome::not_owner : ReleaseOutcome::absent};
 }
 
-Result<Farewell> Ordered::farewell_of(const lock::Request& request, Wait wait) {
-  Farewell farewell{.hold = request.hold, .remembered = request.remember, .is_told = !is_made_here_};
+Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::ReleaseOptions& options,
+                                      Wait wait) {
+  Farewell farewell{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
   if (record_) farewell.kept = *record_;
   farewell.kept.state = Record::State::ended;
   farewell.kept.since_us = store_->now_us();
-  farewell.kept.ttl = request.hold;
-  if (request.last_run.empty()) return farewell;
+  farewell.kept.ttl = options.hold;
+  if (options.last_run.empty()) return farewell;
   // One that has failed does not make the last success forgotten.
-  const bool has_succeeded = request.last_run.starts_with("0 ");
+  const bool has_succeeded = options.last_run.starts_with("0 ");
   std::optional<lock::LastRun> before;
   if (!has_succeeded) {
     const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
     if (queue.last_run) before = lock::LastRun::decode(*queue.last_run);
   }
-  farewell.last_run = lock::LastRun::stored(request.last_run, request.remember, store_->now_us(), before);
+  farewell.last_run = lock::LastRun::stored(options.last_run, options.remember, store_->now_us(), before);
   return farewell;
 }
 

@@ -159,11 +159,11 @@ void Member::raise_fence(Instant until) {
   });
 }
 
-void Member::release(lock::Force force, Instant until) {
+void Member::release(const lock::ReleaseOptions& options, Instant until) {
   if (call.is_running()) return;
   is_to_release = false;
-  ask(until, [this, force, request = *asked_for_.request](Wait wait) {
-    auto answer = voter->release(request, force, wait);
+  ask(until, [this, options, request = *asked_for_.request](Wait wait) {
+    auto answer = voter->release(request, options, wait);
     last_answer = answer ? Answer::yes : Answer::failed;
     if (answer) {
       released = std::move(*answer);

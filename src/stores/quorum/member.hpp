@@ -51,7 +51,7 @@ struct Member {
   void check(base::Instant until);
   /// To the fence of the lease.
   void raise_fence(base::Instant until);
-  void release(lock::Force force, base::Instant until);
+  void release(const lock::ReleaseOptions& options, base::Instant until);
   /// Releases a vote that was got behind the first refusal, or that came late and is not wanted.
   void give_back(base::Instant until);
   /// Whether there is something to give back, and it may be tried.

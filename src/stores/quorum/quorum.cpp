@@ -37,7 +37,7 @@ lock::Request Quorum::begin(const lock::Request& request) {
   drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
   ++asked_for_.round;
   auto own = request;
-  own.ticket = asked_for_.ticket;
+  for (auto& member : members_) member->voter->queue_since(asked_for_.ticket);
   asked_for_.request = own;
   if (asked_for_.fence == 0) asked_for_.fence = request.fence;
   return own;

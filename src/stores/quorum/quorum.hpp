@@ -42,7 +42,8 @@ class Quorum final : public lock::Backend {
   base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, base::Wait wait) override;
   base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
-  base::Result<lock::Released> release(const lock::Request& request, lock::Force force, base::Wait wait) override;
+  base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                       base::Wait wait) override;
   bool may_hold() const override;
   std::vector<pollfd> wait_fds() const override;
   base::Result<lock::Event> drain() override;

@@ -111,7 +111,8 @@ lock::Standing Quorum::not_held(lock::Standing::Holder holder) const {
 }
 
 // To all at once, and nobody waits for a server that stands still.
-Result<lock::Released> Quorum::release(const lock::Request& request, lock::Force force, Wait wait) {
+Result<lock::Released> Quorum::release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                       Wait wait) {
   begin(request);
   const bool was_holding = votes(BootClock::now()) >= quorum_;
   const bool is_again = std::exchange(stage_, Stage::releasing) == Stage::releasing;
@@ -122,11 +123,11 @@ Result<lock::Released> Quorum::release(const lock::Request& request, lock::Force
     // What stands still may go on: the release comes behind it, over another connection.
     if (member->is_to_release && member->call.is_running() && start >= member->asked + patience) member->call.cancel();
     member->round = asked_for_.round;
-    if (!member->call.is_running()) member->release(force, wait.until());
+    if (!member->call.is_running()) member->release(options, wait.until());
   }
   const auto have_answered = [&](std::size_t n) {
     for (auto& member : members_) {
-      if (member->is_to_release) member->release(force, wait.until());
+      if (member->is_to_release) member->release(options, wait.until());
     }
     return count([](const Member& m) { return m.released.has_value(); }) >= n;
   };
@@ -153,10 +154,10 @@ Result<lock::Released> Quorum::release(const lock::Request& request, lock::Force
   const auto unheard = members_.size() - answered;
   const bool is_of_other_form = outcomes(lock::ReleaseOutcome::other_form) > 0;
   const bool has_others = is_of_other_form || outcomes(lock::ReleaseOutcome::not_a_lock) > 0;
-  const bool is_any_enough = force == lock::Force::yes || (was_holding && !has_others);
+  const bool is_any_enough = options.force == lock::Force::yes || (was_holding && !has_others);
   const auto others = outcomes(lock::ReleaseOutcome::not_owner);
   // Whoever has the votes of a majority may have begun before we ended.
-  const bool is_lost = force == lock::Force::no && others >= quorum_;
+  const bool is_lost = options.force == lock::Force::no && others >= quorum_;
   if (!is_lost && (released >= quorum_ || (is_any_enough && released > 0))) {
     result.outcome = lock::ReleaseOutcome::released;
   } else if (!is_lost && has_others) {

@@ -17,6 +17,9 @@ inline base::Duration silence_after_start(base::Duration grace, base::Duration t
 /// lock to nobody, not even to its holder's waiters.
 class Voter : public lock::Backend {
  public:
+  /// The next acquire that queues does so with this ticket, if it is earlier than its own: it is the earliest that we
+  /// ever had at any server. 0: none.
+  virtual void queue_since(std::int64_t ticket) = 0;
   /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the
   /// token may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
   virtual base::Result<void> give_back(const lock::Request& request, base::Wait wait) = 0;

@@ -17,7 +17,7 @@ class Holder {
 
   /// From here on this server keeps our lock: another server in its place would not know it.
   void held(lock::Standing standing);
-  /// See lock::Holding::renew; is_reclaimed is not set, see take_reclaimed().
+  /// See lock::Backend::renew; is_reclaimed is not set, see take_reclaimed().
   base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait);
   /// Before a release: a server that restarted while the command ended may have forgotten the lock. If it can be
   /// reclaimed, nobody has had it since, and it was not lost.

@@ -245,14 +245,14 @@ Result<bool> Protocol::raise_fence(const lock::Request& request, std::uint64_t f
   return *holds == 1;
 }
 
-Result<lock::Released> Protocol::release(const lock::Request& request, lock::Force force, Tombstone tombstone,
-                                         Wait wait) {
+Result<lock::Released> Protocol::release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                         Tombstone tombstone, Wait wait) {
   ScriptCall call{scripts().release,
                   names_of(request),
                   request.token,
                   {request.token, tombstone == Tombstone::yes ? std::to_string(base::tombstone_ttl.count()) : "0",
-                   force == lock::Force::yes ? "1" : "", "", safeguards_.is_vote ? "1" : "", ms_or_none(request.hold),
-                   request.last_run, std::to_string(request.remember.count())},
+                   options.force == lock::Force::yes ? "1" : "", "", safeguards_.is_vote ? "1" : "", ms_or_none(options.hold),
+                   options.last_run, std::to_string(options.remember.count())},
                   safeguards_.grace_for(request.ttl),
                   3};
   const auto reply = RLOCK_TRY(runner_.run(call, wait));

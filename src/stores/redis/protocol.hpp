@@ -67,8 +67,8 @@ class Protocol {
   /// most a third of the request's ttl: longer would use up the lease.
   base::Result<std::int64_t> replicated(const lock::Request& request, base::Wait wait);
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait);
-  base::Result<lock::Released> release(const lock::Request& request, lock::Force force, Tombstone tombstone,
-                                       base::Wait wait);
+  base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                       Tombstone tombstone, base::Wait wait);
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait);
 
   /// Turns client tracking on: the server pushes a message when another client writes a key that this connection has

@@ -12,7 +12,7 @@ Result<lock::Acquired> SingleServer::acquire(const lock::Request& request, lock:
   auto& session = protocol_.session();
   wait = session.bounded(wait);
   protocol_.attend(request);
-  waiter_.prepare(request);
+  waiter_.waits_in(request.mode);
   const auto before = session.sent_at();
   const bool might_hold = may_hold_;
   auto answer = queue == lock::Queue::no ? protocol_.acquire(request, std::nullopt, Wake::push, wait)
@@ -80,10 +80,11 @@ Result<lock::Standing> SingleServer::check(const lock::Request& request, Wait wa
   return protocol_.check(request, wait);
 }
 
-Result<lock::Released> SingleServer::release(const lock::Request& request, lock::Force force, Wait wait) {
+Result<lock::Released> SingleServer::release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                             Wait wait) {
   holder_.reclaim_if_forgotten(request, wait);
   const auto before = protocol_.session().sent_at();
-  auto released = protocol_.release(request, force, Tombstone::yes, wait);
+  auto released = protocol_.release(request, options, Tombstone::yes, wait);
   if (released && released->outcome != lock::ReleaseOutcome::released && release_unanswered_) {
     released->outcome = lock::ReleaseOutcome::unknown;
   }
@@ -93,7 +94,7 @@ Result<lock::Released> SingleServer::release(const lock::Request& request, lock:
 
 Result<void> SingleServer::give_back(const lock::Request& request, Wait wait) {
   const auto before = protocol_.session().sent_at();
-  const auto released = protocol_.release(request, lock::Force::no, Tombstone::no, wait);
+  const auto released = protocol_.release(request, {}, Tombstone::no, wait);
   may_give_back_ = !released && protocol_.session().sent_at() != before;
   if (!released) return std::unexpected(released.error());
   may_hold_ = unanswered_ = is_lost_;

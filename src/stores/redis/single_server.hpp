@@ -23,7 +23,9 @@ class SingleServer : public quorum::Voter {
   base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, base::Wait wait) override;
   base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
   base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
-  base::Result<lock::Released> release(const lock::Request& request, lock::Force force, base::Wait wait) override;
+  base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
+                                       base::Wait wait) override;
+  void queue_since(std::int64_t ticket) override { waiter_.queue_since(ticket); }
   base::Result<void> give_back(const lock::Request& request, base::Wait wait) override;
   bool may_give_back() const override { return may_give_back_; }
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait) override;

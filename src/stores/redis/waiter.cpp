@@ -66,11 +66,6 @@ bool is_same(const lock::Busy& one, Instant end, const lock::Busy& other, Instan
 
 }  // namespace
 
-void Waiter::prepare(const lock::Request& request) {
-  mode_ = request.mode;
-  queued_at(request.ticket);
-}
-
 Result<Answer> Waiter::acquire(const lock::Request& request, Wait wait) {
   const bool is_called = std::exchange(is_called_, false);
   if (wake_ == Wake::poll || protocol_.is_subscribed()) {
@@ -111,15 +106,14 @@ lock::Busy Waiter::saw(NotHeld not_held) {
   if (std::exchange(was_told_, false) || is_news) vain_looks_ = is_news ? 0 : vain_looks_ + 1;
   busy_ = std::move(not_held.busy);
   const bool queues = not_held.ticket != 0;
-  queued_at(not_held.ticket);
+  queue_since(not_held.ticket);
   is_first_ = busy_.rank >= 0 && busy_.rank < constants::watchers;
   busy_.look_at = next_look();
   busy_.ticket = queues ? ticket_ : 0;
   return busy_;
 }
 
-// The earliest ticket ever seen counts: a late request of ours may have queued us again. 0: none.
-void Waiter::queued_at(std::int64_t ticket) {
+void Waiter::queue_since(std::int64_t ticket) {
   if (ticket != 0) ticket_ = ticket_ == 0 ? ticket : std::min(ticket_, ticket);
 }
 

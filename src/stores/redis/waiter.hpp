@@ -15,8 +15,10 @@ class Waiter {
   /// best_wake: how it is woken where the server allows it.
   Waiter(Protocol& protocol, Wake best_wake) : protocol_(protocol), best_wake_(best_wake), wake_(best_wake) {}
 
-  /// Before each acquire, queueing or not.
-  void prepare(const lock::Request& request);
+  /// Before each acquire, queueing or not: in which mode.
+  void waits_in(lock::Mode mode) { mode_ = mode; }
+  /// The earliest ticket ever seen counts: a late request of ours may have queued us again. 0: none.
+  void queue_since(std::int64_t ticket);
   /// Asks for the lock, and for a place in the queue where it is busy. Not cut short by the end of the wait alone: a
   /// server that hangs is unreachable, not busy.
   base::Result<Answer> acquire(const lock::Request& request, base::Wait wait);
@@ -28,7 +30,6 @@ class Waiter {
  private:
   base::Result<Answer> subscribe_and_acquire(const lock::Request& request, base::Wait wait);
   bool is_to_doubt() const;
-  void queued_at(std::int64_t ticket);
   base::Instant next_look() const;
   bool waits_for_foreign() const;
   base::Duration rank_share(base::Duration each) const;
