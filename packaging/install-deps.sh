@@ -27,7 +27,10 @@ test=(
     bash-completion zsh fish busybox-static
 )
 # Not every release has these; without them their tests are skipped.
-for name in nutcracker python3-pyte etcd-server etcd-client; do
+optional=(nutcracker python3-pyte etcd-server etcd-client)
+# Its tests take the Java that is there.
+! command -v java >/dev/null || optional+=(libzookeeper-java)
+for name in "${optional[@]}"; do
     ! apt-cache show "$name" >/dev/null 2>&1 || test+=("$name")
 done
 package=(cmake make dpkg-dev jq lintian rpm)

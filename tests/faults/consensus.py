@@ -10,7 +10,7 @@ Each member is in a network namespace and on a disk of its own (as root; elsewhe
     split       no other member reaches it; clients do
     cut         nobody reaches it
     disk        its disk takes no write
-    compact     the history is compacted, and each member defragmented
+    compact     the history is compacted, and each member defragmented (etcd)
     clients     a third of the rlocks are stopped, for up to twice the ttl
 Each lasts for half of --every, with the leader struck two times of three, and then half of it is quiet. Contenders run
 commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no two
@@ -39,6 +39,7 @@ from servers import until  # noqa: E402
 
 KEY = "consensus"
 QUIET = "nothing"
+ISOLATED = ("split", "cut", "disk")
 # What an rlock may end with: it ran, was told that it lost its lock, could reach nobody, or stood still for too long.
 EXPECTED = (0, 69, 79, -signal.SIGKILL)
 
@@ -102,10 +103,8 @@ class Trouble:
                     self.chance.uniform(0.1, 2) * self.options.ttl)
 
     def go_on(self, end):
-        kinds = self.options.kinds.split(",")
         while True:
-            self.chance.shuffle(kinds)
-            for kind in kinds:
+            for kind in self.chance.sample(self.options.kinds, len(self.options.kinds)):
                 time.sleep(self.options.every / 2)
                 if time.monotonic() > end:
                     return
@@ -144,26 +143,27 @@ def judge(field, directory, options, trouble, contenders):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    kinds = "kill,stop,compact,clients"
-    if namespaces.is_possible():
-        kinds += ",split,cut,disk"
     parser.add_argument("--store", choices=list(ENSEMBLES), default="etcd")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--contenders", type=int, default=8)
     parser.add_argument("--ttl", type=int, default=4)
-    parser.add_argument("--kinds", default=kinds)
+    parser.add_argument("--kinds", help="all that can be here")
     parser.add_argument("--every", type=float, default=8, help="seconds")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--keep", help="work there, and leave it")
-    return parser.parse_args()
+    options = parser.parse_args()
+    possible = [*ENSEMBLES[options.store].trouble, "clients"]
+    if not namespaces.is_possible():
+        possible = [kind for kind in possible if kind not in ISOLATED]
+    options.kinds = options.kinds.split(",") if options.kinds else possible
+    return options
 
 
 def main():
     options = parse_options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     print(f"seed {options.seed}", flush=True)
-    kinds = set(options.kinds.split(","))
-    isolated, disks = bool(kinds & {"split", "cut"}), "disk" in kinds
+    isolated, disks = any(kind in ("split", "cut") for kind in options.kinds), "disk" in options.kinds
     if isolated:
         namespaces.isolate()
     if disks:

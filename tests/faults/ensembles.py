@@ -1,26 +1,36 @@
-"""Members of a store that a majority decides: etcd, three on loopback, or each in a network namespace and on a disk of its own.
+"""Members of a store that a majority decides, etcd or ZooKeeper: three on loopback, or each in a network namespace and on a
+disk of its own.
 
     with Etcd(directory, isolated=True, disks=True) as field:   # namespaces.isolate() and isolate_mounts() before
         field.leader(), field.followers()
+        field.entries("k")                      # who holds k or waits for it, in order, as the store names them
+        field.delete(entries)
+        field.watches()                         # how many there are, of all locks
         member.kill(); member.start()
         member.stop(); member.resume()          # SIGSTOP
         member.cut(); member.mend()             # nobody reaches it
         field.split(member); field.join(member) # no other member does, clients do
         member.stall(); member.flow()           # its disk takes no write, and no process that writes there can be killed
-        field.compact(); member.defragment()
+        field.compact(); member.defragment()    # of etcd
 """
 
 import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
+import urllib.request
 from base64 import b64decode, b64encode
+from urllib.parse import unquote
 
-from namespaces import Namespace, ip
-from servers import free_port, until
-from topology import Topology
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from zookeeper import Client, four_letters  # noqa: E402
+from namespaces import Namespace, ip  # noqa: E402
+from servers import free_port, until  # noqa: E402
+from topology import Topology  # noqa: E402
 
 PROBE = b64encode(b"x").decode()  # a key that is not there
 DISK_BYTES = 1 << 30  # sparse; a log of etcd takes 64 MB before anything is in it
@@ -113,6 +123,7 @@ class Ensemble(Topology):
     """`member_type` makes one of its members, of which each is a `program`. The options are of each."""
 
     member_type, program = Member, ""
+    trouble = ("kill", "stop", "split", "cut", "disk")  # what consensus.py may do to it
 
     def __init__(self, directory, *options, members=3, isolated=False, disks=False):
         self.options, self.count, self.isolated, self.disks = options, members, isolated, disks
@@ -150,6 +161,12 @@ class Ensemble(Topology):
     def join(self, member):
         self.split(member, "delete")
 
+    def any_member(self):
+        return next(member for member in self.servers if member.answers())
+
+    def is_held(self, key):
+        return bool(self.entries(key))
+
 
 class EtcdMember(Member):
     port, peer_port = 2379, 2380
@@ -173,6 +190,10 @@ class EtcdMember(Member):
         finally:
             connection.close()
 
+    def metric(self, name):
+        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=5) as text:
+            return next(float(line.split()[1]) for line in text.read().decode().splitlines() if line.startswith(name + " "))
+
     def answers(self):
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             return "header" in self.ask("kv/range", {"key": PROBE}, timeout=1)
@@ -190,31 +211,100 @@ class EtcdMember(Member):
 
 class Etcd(Ensemble):
     scheme, member_type, program = "etcd", EtcdMember, "etcd"
-
-    def any_member(self):
-        return next(member for member in self.servers if member.answers())
+    trouble = (*Ensemble.trouble, "compact")
 
     def compact(self):
         member = self.any_member()
         member.ask("kv/compaction", {"revision": member.ask("kv/range", {"key": PROBE})["header"]["revision"]})
 
     def names(self, prefix):
-        """Of all keys that begin so."""
+        """Of all keys that begin so, in the order in which they were made."""
         begin = prefix.encode()
         end = begin[:-1] + bytes([begin[-1] + 1])
         found = self.any_member().ask("kv/range", {"key": b64encode(begin).decode(), "range_end": b64encode(end).decode(),
-                                                   "keys_only": True})
+                                                   "keys_only": True, "sort_target": "CREATE", "sort_order": "ASCEND"})
         return [b64decode(each["key"]).decode() for each in found.get("kvs", [])]
 
     def leases(self):
         return len(self.any_member().ask("lease/leases").get("leases", []))
 
     def entries(self, key):
-        return [name for name in self.names("/rlock/q/")
-                if name.split("/")[3].lower().replace("%3a", ":") == f"rlock:{key}"]
+        return [name for name in self.names("/rlock/q/") if unquote(name.split("/")[3]) == f"rlock:{key}"]
 
-    def is_held(self, key):
-        return bool(self.entries(key))
+    def delete(self, names):
+        for name in names:
+            self.any_member().ask("kv/deleterange", {"key": b64encode(name.encode()).decode()})
+
+    def watches(self):
+        """How many there are, of all locks, at all members."""
+        return sum(member.metric("etcd_debugging_mvcc_watcher_total") for member in self.servers)
 
 
-ENSEMBLES = {"etcd": Etcd}
+# Sessions of 2 s to an hour.
+CONFIGURATION = ["tickTime=1000", "initLimit=10", "syncLimit=5", "maxSessionTimeout=3600000", "admin.enableServer=false",
+                 "4lw.commands.whitelist=*", "maxClientCnxns=0"]
+
+
+class ZookeeperMember(Member):
+    port, peer_ports = 2181, (2888, 3888)
+
+    def __init__(self, directory, number, isolated, disks):
+        super().__init__(directory, number, isolated, disks)
+        if not isolated:
+            self.peer_ports = (free_port(), free_port())
+
+    def words(self):
+        os.makedirs(self.data, exist_ok=True)
+        with open(self.data + "/myid", "w", encoding="ascii") as file:
+            file.write(str(self.number))
+        peers = [f"server.{peer.number}={peer.host}:{peer.peer_ports[0]}:{peer.peer_ports[1]}" for peer in self.peers]
+        with open(self.directory + "/zoo.cfg", "w", encoding="ascii") as file:
+            file.write("\n".join([*CONFIGURATION, "dataDir=" + self.data, f"clientPort={self.port}",
+                                  f"clientPortAddress={self.host}", *self.options, *(peers if len(peers) > 1 else ())]))
+        jars = os.environ.get("ZOOKEEPER_JARS", "/usr/share/java/zookeeper.jar")
+        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars,
+                "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.directory + "/zoo.cfg"]
+
+    def says(self, word):
+        with contextlib.suppress(OSError):
+            return four_letters(self.host, self.port, word, timeout=1)
+        return ""
+
+    def answers(self):
+        return "Mode: " in self.says("srvr")
+
+    def is_leader(self):
+        return re.search("Mode: (leader|standalone)", self.says("srvr")) is not None
+
+
+class Zookeeper(Ensemble):
+    scheme, member_type, program, root = "zookeeper", ZookeeperMember, "java", "/rlock"
+
+    def build(self):
+        super().build()
+        self.url += self.root
+        with self.client() as client:
+            client.create(self.root)
+
+    def client(self):
+        member = self.any_member()
+        return Client(member.host, member.port)
+
+    def queues(self, client, key):
+        return [f"{self.root}/q/{name}" for name in client.children(self.root + "/q") if unquote(name) == "rlock:" + key]
+
+    def entries(self, key):
+        with self.client() as client:
+            return [f"{queue}/{name}" for queue in self.queues(client, key) for name in client.children(queue)]
+
+    def delete(self, names):
+        with self.client() as client:
+            for name in names:
+                client.delete(name)
+
+    def watches(self):
+        return sum(int(found[1]) for member in self.servers
+                   if (found := re.search(r"Total watches:(\d+)", member.says("wchs"))))
+
+
+ENSEMBLES = {"etcd": Etcd, "zookeeper": Zookeeper}

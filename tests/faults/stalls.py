@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts stalls: how long a lock is free while somebody lives who waits for it.
 
-    stalls.py [--tries 10] [--waiters 1,4] [--bound 1.0] [--events NAME,...]
+    stalls.py [--store redis] [--tries 10] [--waiters 1,4] [--bound 1.0] [--events NAME,...]
 
 For each event, with each number of living waiters behind, it is tried again and again: waiters queue up, the event
 comes, and from the moment at which the lock is free (or was handed to one who is frozen) the time is taken until a
@@ -23,6 +23,7 @@ import time
 
 sys.dont_write_bytecode = True
 from constants import constant  # noqa: E402
+from ensembles import ENSEMBLES  # noqa: E402
 from servers import Server, until  # noqa: E402
 
 CLAIM = constant("claim") / 1000  # seconds
@@ -68,16 +69,30 @@ class Field:
     def hold_foreign(self):
         self.server.redis("SET", self.lock, "theirs", "PX", 60000)
 
+    def delete_lock(self):
+        self.server.redis("DEL", self.lock)
+
+    def waiting(self):
+        return self.server.redis("ZCARD", self.queue)
+
+    def await_end_of_lease(self):
+        until(lambda: self.server.redis("PTTL", self.lock) <= 2, "the end of the lease")
+
+    @staticmethod
+    def claims_of_dead(_count):
+        """How many may pass where so many at the head are dead: the server knows that they are gone."""
+        return 0
+
     def queue_up(self, *names):
         """One after the other, each queued before the next starts."""
         for name in names:
-            before = self.server.redis("ZCARD", self.queue)
+            before = self.waiting()
             command = f"date +%s.%N\\ {name} >>{self.log}; sleep {self.turn}"
             self.processes.append(
                 self.rlock("run", "-w", "5m", self.key, "--", "sh", "-c", command, stderr=subprocess.DEVNULL)
             )
             self.names.append(name)
-            until(lambda: self.server.redis("ZCARD", self.queue) > before, "a waiter's arrival")
+            until(lambda: self.waiting() > before, "a waiter's arrival")
 
     def settle(self):
         """Until the first of the queue watch the lock's key, and nobody's heartbeat is near."""
@@ -101,7 +116,38 @@ class Field:
             for number in (signal.SIGCONT, signal.SIGKILL):
                 process.send_signal(number)
             process.wait()
+        self.forget()
+
+    def forget(self):
         self.server.redis("FLUSHALL")
+
+
+class OrderedField(Field):
+    """The same on a store that a majority decides. All who hold or wait are entries of one queue, and nobody is foreign."""
+
+    def hold_foreign(self):
+        self.hold()
+
+    def delete_lock(self):
+        """The holder's entry alone."""
+        self.server.delete(self.server.entries(self.key)[:1])
+
+    def waiting(self):
+        return len(self.server.entries(self.key))
+
+    def await_end_of_lease(self):
+        before = self.waiting()
+        until(lambda: self.waiting() < before, "the end of the lease")
+
+    @staticmethod
+    def claims_of_dead(count):
+        return count * ABOUT_ONE
+
+    def is_settled(self):
+        return self.server.watches() == len(self.names)
+
+    def forget(self):
+        self.server.delete(self.server.entries(self.key))
 
 
 # An event: field, number of living waiters -> the moment from which the lock was free for them, and how many claim
@@ -116,7 +162,7 @@ def gave_up(field, living):
     field.processes[0].terminate()
     field.processes[0].wait()
     time.sleep(0.1)
-    field.server.redis("DEL", field.lock)
+    field.delete_lock()
     return 0
 
 
@@ -127,15 +173,15 @@ def head_killed(field, living):
     field.settle()
     field.processes[0].kill()
     field.processes[0].wait()
-    field.server.redis("DEL", field.lock)
-    return 0
+    field.delete_lock()
+    return field.claims_of_dead(1)
 
 
 def foreign_goes(field, living):
     field.hold_foreign()
     field.queue_up(*living)
     field.settle()
-    field.server.redis("DEL", field.lock)
+    field.delete_lock()
     return 0
 
 
@@ -166,8 +212,8 @@ def three_killed_with_the_holder(field, living):
     for process in field.processes[:3]:
         process.kill()
         process.wait()
-    until(lambda: field.server.redis("PTTL", field.lock) <= 2, "the end of the lease")
-    return 0
+    field.await_end_of_lease()
+    return field.claims_of_dead(3)
 
 
 def connections_killed(field, living):
@@ -198,7 +244,7 @@ def lock_deleted(field, living):
     field.hold()
     field.queue_up(*living)
     field.settle()
-    field.server.redis("DEL", field.lock)
+    field.delete_lock()
     return 0
 
 
@@ -229,6 +275,11 @@ EVENTS = {
 }
 
 
+# What a store has that has no keys beside the entries.
+ORDERED_EVENTS = [name for name in EVENTS if name.endswith("_frozen") or name in (
+    "released", "gave_up", "head_killed", "three_killed_with_the_holder", "lock_deleted")]
+
+
 def wait_for_turns(field, living):
     """Until each has had its turn; returns how many times longer a short sleep took than on an idle machine."""
     sleeps = [NAP]
@@ -256,21 +307,25 @@ def attempt(field, event, living):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", choices=["redis", *ENSEMBLES], default="redis")
     parser.add_argument("--tries", type=int, default=10)
     parser.add_argument("--waiters", default="1,4")
     parser.add_argument("--bound", type=float, default=1.0, help="seconds")
-    parser.add_argument("--events", default=",".join(EVENTS))
+    parser.add_argument("--events", help="all that the store has")
     options = parser.parse_args()
     directory = tempfile.mkdtemp(prefix="stalls.")
-    server = Server(directory, "--maxclients", "2000")
+    if options.store == "redis":
+        server, field_type, events = Server(directory, "--maxclients", "2000"), Field, list(EVENTS)
+    else:
+        server, field_type, events = ENSEMBLES[options.store](directory + "/members", members=1), OrderedField, ORDERED_EVENTS
     tries = stalls = all_overtaken = 0
     try:
-        for name in options.events.split(","):
+        for name in options.events.split(",") if options.events else events:
             for crowd in map(int, options.waiters.split(",")):
                 worst = late = passed = 0
                 for _ in range(options.tries):
                     tries += 1
-                    field = Field(server, directory, tries)
+                    field = field_type(server, directory, tries)
                     try:
                         gap, claims, overtaken = attempt(field, EVENTS[name], [f"w{i}" for i in range(crowd)])
                     finally:
