@@ -3,6 +3,8 @@
 # it, and runs the test that ought to catch it. Prints a table and `N passed, N failed`; a mutant that no test
 # catches has failed, and so has one that does not build or whose text has moved.
 #
+# Tests below unit are of unit_tests, with the beginning of a name for a filter.
+#
 #   tests/mutants.sh [NAME...]
 #   tests/mutants.sh --dry-run [NAME...]   builds and tests nothing: only whether each can be put where it belongs, and
 #                                          whether its test is there
@@ -34,7 +36,22 @@ PYTHON
 
 # there FILE FILTER: `applies` where such a test exists.
 there() {
+  if [[ $1 == unit/* ]]; then
+    grep -E "^TEST.*\b$2" "tests/$1" >/dev/null && echo applies || echo untested
+    return
+  fi
   grep -E '^@test' "tests/$1" | sed -E 's/^@test ["'"'"'](.*)["'"'"'] \{$/\1/' | grep -E -- "$2" >/dev/null && echo applies || echo untested
+}
+
+# fails FILE FILTER: whether these tests do; failure.txt names the first.
+fails() {
+  if [[ $1 == unit/* ]]; then
+    ! timeout -k 5 300 build/release/unit_tests --gtest_brief=1 --gtest_filter="*.$2*" >unit.log 2>&1 </dev/null || return 1
+    sed -nE 's/^\[  FAILED  \] ([^ ]*) \(.*/\1/p' unit.log >failure.txt
+  else
+    ! timeout -k 5 300 bats -f "$2" "tests/$1" >bats.log 2>&1 </dev/null 3>&- || return 1
+    sed -nE 's/^not ok [0-9]* //p' bats.log >failure.txt
+  fi
 }
 
 trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
@@ -56,13 +73,13 @@ while IFS= read -r line <&3; do
     verdict "$name" "$promise" moved "$tests"
   elif [[ $dry ]]; then
     verdict "$name" "$promise" "$(there "$tests" "$filter")" "$tests: $filter"
-  elif ! cmake --build --preset release --target rlock >build.log 2>&1; then
+  elif ! cmake --build --preset release --target "$([[ $tests == unit/* ]] && echo unit_tests || echo rlock)" >build.log 2>&1; then
     tail -n 20 build.log
     verdict "$name" "$promise" unbuilt "$tests"
-  elif timeout -k 5 300 bats -f "$filter" "tests/$tests" >bats.log 2>&1 </dev/null 3>&-; then
-    verdict "$name" "$promise" survived "$tests: $filter"
+  elif fails "$tests" "$filter"; then
+    verdict "$name" "$promise" caught "$(grep -m1 . failure.txt || echo "$tests did not end")"
   else
-    verdict "$name" "$promise" caught "$(grep -m1 '^not ok' bats.log | sed 's/^not ok [0-9]* //' || echo "$tests did not end")"
+    verdict "$name" "$promise" survived "$tests: $filter"
   fi
   cp saved "src/$file"
 done 3<tests/mutants.txt

@@ -38,10 +38,13 @@ void EtcdStore::name_entry(const std::string& token, std::string key) {
   token_ = token;
   key_ = std::move(key);
   forget_entry();
-  kept_until_ = {};
 }
 
-void EtcdStore::forget_entry() { fence_ = version_ = 0, lease_ = 0; }
+void EtcdStore::forget_entry() {
+  fence_ = version_ = 0;
+  lease_ = 0;
+  kept_until_ = {};
+}
 
 // false: the one that we had is gone, and this is another one under its name.
 bool EtcdStore::adopt(const KeyValue& entry) {

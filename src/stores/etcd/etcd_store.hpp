@@ -64,6 +64,12 @@ class EtcdStore final : public ordered::OrderedStore {
     std::vector<nlohmann::json> puts;
     std::vector<Call> grants;
   };
+  /// An entry that holds, of those that were read, and its lease.
+  struct Held {
+    std::size_t queue = 0;
+    std::size_t entry = 0;
+    LeaseId lease = 0;
+  };
 
   base::Result<Lease> grant_for(const ordered::Record& record, base::Wait wait);
   base::Result<Outcome> make_entry(const Lease& lease, const ordered::Record& record, ordered::Join join,
@@ -93,8 +99,9 @@ class EtcdStore final : public ordered::OrderedStore {
 
   static ordered::Listed to_listed(const KeyValue& entry);
   base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,
-                               std::vector<ordered::Queue>& queues, base::Wait wait);
-  base::Result<void> tell_times_left(const Outcome& outcome, std::span<ordered::Queue> queues, base::Wait wait);
+                               std::vector<ordered::Queue>& queues, std::vector<Held>& held, base::Wait wait);
+  static void append(const Done& entries, const Done& last_run, std::int64_t most, std::vector<ordered::Queue>& queues,
+                     std::vector<Held>& held);
 
   Gateway gateway_;
   Keys keys_;

@@ -19,8 +19,10 @@ using Whom = Watched::Whom;
 
 namespace {
 
-// Locks in one transaction: a member takes 128 steps by default, and each lock is two.
-constexpr std::size_t max_read = 32;
+// Locks in one transaction, which is one answer: a status may ask for thousands of entries of each.
+constexpr std::size_t max_read = 8;
+// Transactions in one flight.
+constexpr std::size_t max_flight = 8;
 constexpr std::int64_t max_page = 1'000;
 
 }  // namespace
@@ -68,51 +70,53 @@ Result<Told> EtcdStore::drain() {
 
 Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_keys, std::int64_t most, Wait wait) {
   std::vector<Queue> queues;
-  while (!wire_keys.empty()) {
-    const auto some = wire_keys.first(std::min(wire_keys.size(), max_read));
-    RLOCK_TRY(read_some(some, most, queues, wait));
-    wire_keys = wire_keys.subspan(some.size());
+  std::vector<Held> held;
+  while (queues.size() < wire_keys.size()) {
+    const auto rest = wire_keys.subspan(queues.size());
+    RLOCK_TRY(read_some(rest.first(std::min(rest.size(), max_flight * max_read)), most, queues, held, wait));
   }
+  std::vector<LeaseId> leases;
+  leases.reserve(held.size());
+  for (const auto& holder : held) leases.push_back(holder.lease);
+  const auto left = RLOCK_TRY(gateway_.times_left(leases, wait));
+  for (std::size_t i = 0; i < held.size(); ++i) queues[held[i].queue].first[held[i].entry].ttl_left = left[i];
   return queues;
 }
 
+// In one flight.
 Result<void> EtcdStore::read_some(std::span<const std::string> wire_keys, std::int64_t most, std::vector<Queue>& queues,
-                                  Wait wait) {
-  std::vector<nlohmann::json> steps;
-  for (const auto& key : wire_keys) {
-    // A limit of 0 is none to etcd.
-    steps.push_back(first_in(keys_.queue(key), std::max<std::int64_t>(most, 1)));
-    steps.push_back(get(keys_.last_run(key)));
-  }
-  const auto outcome = RLOCK_TRY(gateway_.transact(transaction({}, steps), steps.size(), 0, wait));
-  for (std::size_t i = 0; i < wire_keys.size(); ++i) {
-    const auto& entries = outcome.steps[2 * i];
-    const auto& last_run = outcome.steps[2 * i + 1].found;
-    Queue queue;
-    queue.size = entries.count;
-    for (const auto& entry : entries.found) {
-      if (std::ssize(queue.first) < most) queue.first.push_back(to_listed(entry));
+                                  std::vector<Held>& held, Wait wait) {
+  std::vector<Call> calls;
+  std::vector<std::size_t> sizes;
+  for (; !wire_keys.empty(); wire_keys = wire_keys.subspan(sizes.back() / 2)) {
+    std::vector<nlohmann::json> steps;
+    for (const auto& key : wire_keys.first(std::min(max_read, wire_keys.size()))) {
+      // A limit of 0 is none to etcd.
+      steps.push_back(first_in(keys_.queue(key), std::max<std::int64_t>(most, 1)));
+      steps.push_back(get(keys_.last_run(key)));
     }
-    if (!last_run.empty()) queue.last_run = last_run.front().value;
-    queues.push_back(std::move(queue));
+    sizes.push_back(steps.size());
+    calls.push_back(transaction({}, std::move(steps)));
   }
-  return tell_times_left(outcome, std::span(queues).last(wire_keys.size()), wait);
+  const auto answers = RLOCK_TRY(gateway_.ask(calls, wait));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto outcome = RLOCK_TRY(gateway_.outcome(answers[i], sizes[i], 0));
+    for (std::size_t j = 0; j < sizes[i]; j += 2) append(outcome.steps[j], outcome.steps[j + 1], most, queues, held);
+  }
+  return {};
 }
 
-// Of those that hold.
-Result<void> EtcdStore::tell_times_left(const Outcome& outcome, std::span<Queue> queues, Wait wait) {
-  std::vector<LeaseId> leases;
-  std::vector<Listed*> holders;
-  for (std::size_t i = 0; i < queues.size(); ++i) {
-    const auto held = ordered::holders_in(std::span<const Listed>(queues[i].first));
-    for (std::size_t j = 0; j < held; ++j) {
-      leases.push_back(outcome.steps[2 * i].found[j].lease);
-      holders.push_back(&queues[i].first[j]);
-    }
+void EtcdStore::append(const Done& entries, const Done& last_run, std::int64_t most, std::vector<Queue>& queues,
+                       std::vector<Held>& held) {
+  Queue queue;
+  queue.size = entries.count;
+  for (const auto& entry : entries.found) {
+    if (std::ssize(queue.first) < most) queue.first.push_back(to_listed(entry));
   }
-  const auto left = RLOCK_TRY(gateway_.times_left(leases, wait));
-  for (std::size_t i = 0; i < holders.size(); ++i) holders[i]->ttl_left = left[i];
-  return {};
+  if (!last_run.found.empty()) queue.last_run = last_run.found.front().value;
+  const auto holders = ordered::holders_in(std::span<const Listed>(queue.first));
+  for (std::size_t i = 0; i < holders; ++i) held.push_back({queues.size(), i, entries.found[i].lease});
+  queues.push_back(std::move(queue));
 }
 
 // Of a queue, one page is enough: what follows of it is passed over.
