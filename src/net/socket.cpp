@@ -6,7 +6,9 @@
 #include <netinet/tcp.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/late_requests.hpp"
 
@@ -84,6 +86,19 @@ bool is_of_this_machine(const sockaddr_storage& address) {
     default:
       return false;
   }
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
+  return {reinterpret_cast<const char*>(&address), std::min<std::size_t>(length, sizeof address)};
+}
+
+Place place_of(const std::string& peer) {
+  sockaddr_storage address{};
+  std::memcpy(&address, peer.data(), std::min(peer.size(), sizeof address));
+  return is_of_this_machine(address) ? Place::this_machine : Place::elsewhere;
 }
 
 void SocketAddress::set_port(std::uint16_t port) {

@@ -12,7 +12,7 @@ using base::ErrorCode;
 
 class PlainStream final : public Stream {
  public:
-  explicit PlainStream(base::Fd fd) : fd_(std::move(fd)) {}
+  PlainStream(base::Fd fd, const Schemes& schemes) : fd_(std::move(fd)), schemes_(schemes) {}
 
   base::Result<short> handshake() override { return 0; }
 
@@ -28,11 +28,13 @@ class PlainStream final : public Stream {
 
   bool has_buffered() const override { return false; }
   int fd() const override { return fd_.get(); }
-  std::string_view advice() const override {
+  std::string advice() const override {
     int family = AF_UNIX;
     socklen_t size = sizeof family;
     ::getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size);
-    return family == AF_UNIX ? "" : "; if that port is one of TLS, write rediss:// for redis:// in the URL";
+    if (family == AF_UNIX) return "";
+    return "; if that port is one of TLS, write " + std::string(schemes_.tls) + ":// for " +
+           std::string(schemes_.plain) + ":// in the URL";
   }
 
  private:
@@ -43,10 +45,13 @@ class PlainStream final : public Stream {
   }
 
   base::Fd fd_;
+  Schemes schemes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stream> plain_stream(base::Fd fd) { return std::make_unique<PlainStream>(std::move(fd)); }
+std::unique_ptr<Stream> plain_stream(base::Fd fd, const Schemes& schemes) {
+  return std::make_unique<PlainStream>(std::move(fd), schemes);
+}
 
 }  // namespace rlock::net

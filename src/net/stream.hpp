@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -34,11 +35,18 @@ class Stream {
   /// Whether bytes wait to be read that will not make the descriptor readable.
   virtual bool has_buffered() const = 0;
   virtual int fd() const = 0;
-  /// What may be wrong where it ends before the server has answered anything; empty, or begins with "; ".
-  virtual std::string_view advice() const { return ""; }
+  /// What may be wrong where it ends, or is silent, before the server has answered anything; empty, or begins with ";
+  /// ".
+  virtual std::string advice() const { return ""; }
+};
+
+/// How URLs of a kind of server begin, up to ://, for messages.
+struct Schemes {
+  std::string_view plain;
+  std::string_view tls;
 };
 
 /// The bytes as they are.
-std::unique_ptr<Stream> plain_stream(base::Fd fd);
+std::unique_ptr<Stream> plain_stream(base::Fd fd, const Schemes& schemes);
 
 }  // namespace rlock::net

@@ -130,8 +130,12 @@ bool expect_peer(SSL* ssl, const std::string& host) {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(base::Fd fd, std::string host, Context context, Ssl ssl)
-      : fd_(std::move(fd)), host_(std::move(host)), context_(std::move(context)), ssl_(std::move(ssl)) {}
+  TlsStream(base::Fd fd, std::string host, const Schemes& schemes, Context context, Ssl ssl)
+      : fd_(std::move(fd)),
+        host_(std::move(host)),
+        schemes_(schemes),
+        context_(std::move(context)),
+        ssl_(std::move(ssl)) {}
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
@@ -172,6 +176,11 @@ class TlsStream final : public Stream {
   // A record may have been decrypted in part; a whole one that was received is looked for by the next read.
   bool has_buffered() const override { return ::SSL_has_pending(ssl_.get()) == 1 && ::SSL_pending(ssl_.get()) > 0; }
   int fd() const override { return fd_.get(); }
+  std::string advice() const override {
+    if (::SSL_is_init_finished(ssl_.get()) == 1) return "";
+    return "; if that port is one without TLS, write " + std::string(schemes_.plain) + ":// for " +
+           std::string(schemes_.tls) + ":// in the URL";
+  }
 
  private:
   std::string reason_of(long verdict) const {
@@ -249,6 +258,7 @@ class TlsStream final : public Stream {
 
   base::Fd fd_;
   std::string host_;
+  Schemes schemes_;
   Context context_;
   Ssl ssl_;
   bool is_usable_ = true;
@@ -258,14 +268,15 @@ class TlsStream final : public Stream {
 
 std::string openssl_version() { return ::OpenSSL_version(OPENSSL_VERSION_STRING); }
 
-Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host, const TlsSettings& settings) {
+Result<std::unique_ptr<Stream>> tls_stream(base::Fd fd, const std::string& host, const TlsSettings& settings,
+                                           const Schemes& schemes) {
   auto context = make_context(settings);
   if (!context) return std::unexpected(context.error());
   Ssl ssl(::SSL_new(context->get()));
   if (!ssl || ::SSL_set_fd(ssl.get(), fd.get()) != 1 || !expect_peer(ssl.get(), host)) {
     return fail(ErrorCode::internal, "TLS: " + reason());
   }
-  return std::make_unique<TlsStream>(std::move(fd), host, std::move(*context), std::move(ssl));
+  return std::make_unique<TlsStream>(std::move(fd), host, schemes, std::move(*context), std::move(ssl));
 }
 
 }  // namespace rlock::net

@@ -48,7 +48,7 @@ class InterruptedPoller final : public base::Poller {
 struct Connected {
   explicit Connected(std::string bytes)
       : connection(*Connection::open(std::make_unique<EndlessStream>(written, std::move(bytes)), "it",
-                                     Place::this_machine, wait)) {}
+                                     net::Place::this_machine, wait)) {}
 
   InterruptedPoller poller;
   base::Wait wait{BootClock::now() + 5s, poller};

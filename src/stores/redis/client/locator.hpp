@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/wait.hpp"
-#include "stores/redis/client/target.hpp"
+#include "net/target.hpp"
 
 namespace rlock::redis {
 
@@ -25,7 +25,7 @@ class Locator {
   virtual ~Locator() = default;
 
   /// Fails with unreachable, configuration or interrupted.
-  virtual base::Result<Target> locate(Reason reason, base::Wait wait) = 0;
+  virtual base::Result<net::Target> locate(Reason reason, base::Wait wait) = 0;
 
   /// Called when the last target could not be connected to. True if something was done about it (a server was started):
   /// try again now.

@@ -1,9 +1,6 @@
 #include "stores/redis/client/session.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace rlock::redis {
@@ -14,6 +11,8 @@ using base::Result;
 using base::Wait;
 
 namespace {
+
+constexpr net::Schemes schemes{.plain = "redis", .tls = "rediss"};
 
 // Said in place of the first answer by a server that then closes the connection.
 bool turns_away(const Reply& reply) { return reply.is_error() && reply.text.starts_with("ERR max number of clients"); }
@@ -56,21 +55,6 @@ class NewsPoller final : public base::Poller {
   Locator& locator_;
 };
 
-// The raw address.
-std::string peer_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
-  return {reinterpret_cast<const char*>(&address), std::min<std::size_t>(length, sizeof address)};
-}
-
-// By the raw address of its peer.
-Place place_of(const std::string& peer) {
-  sockaddr_storage address{};
-  std::memcpy(&address, peer.data(), std::min(peer.size(), sizeof address));
-  return net::is_of_this_machine(address) ? Place::this_machine : Place::elsewhere;
-}
-
 // The HOST:PORT of "CODE SLOT HOST:PORT".
 std::optional<std::string> place_in(const Reply& reply, std::string_view code) {
   if (!reply.is_error() || reply.error_code() != code) return std::nullopt;
@@ -88,7 +72,7 @@ Result<T> Session::dropped(base::Error error) {
 
 base::Error Session::replaced() const { return {ErrorCode::unreachable, name() + ": it is not the master any more"}; }
 
-Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
+Result<base::Fd> Session::connect_socket(net::Target& target, Wait wait) {
   target = RLOCK_TRY(locator_->locate(std::exchange(reason_, Reason::refused), wait));
   auto socket = net::connect(target.addresses, name(), wait);
   if (!socket && !target.node.empty()) {
@@ -102,12 +86,12 @@ Result<base::Fd> Session::connect_socket(Target& target, Wait wait) {
 }
 
 Result<void> Session::connect(Wait wait) {
-  Target target;
+  net::Target target;
   auto socket = RLOCK_TRY(connect_socket(target, wait));
   RLOCK_TRY(locator_->connected(socket.get()));
-  peer_ = peer_of(socket.get());
-  auto stream = RLOCK_TRY(stream_to(target, std::move(socket)));
-  connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), place_of(peer_), wait));
+  peer_ = net::peer_of(socket.get());
+  auto stream = RLOCK_TRY(net::stream_to(target, schemes, std::move(socket)));
+  connection_ = RLOCK_TRY(Connection::open(std::move(stream), name(), net::place_of(peer_), wait));
   reason_ = Reason::broken;
   is_greeted_ = false;
   ++connections_;

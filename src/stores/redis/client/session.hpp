@@ -115,7 +115,7 @@ class Session {
 
  private:
   base::Result<void> connect(base::Wait wait);
-  base::Result<base::Fd> connect_socket(Target& target, base::Wait wait);
+  base::Result<base::Fd> connect_socket(net::Target& target, base::Wait wait);
   std::vector<Command> greeting_commands() const;
   base::Result<void> send_once(std::span<const Command> commands, base::Wait wait);
   base::Error refusal_of(const Command& greeting, const Reply& reply);

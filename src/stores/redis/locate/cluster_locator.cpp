@@ -81,7 +81,7 @@ ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, std::u
 ClusterLocator::ClusterLocator(const Address& address, Greeting greeting, net::Endpoint node)
     : address_(address), greeting_(std::move(greeting)), name_(address_of(address, node).name()), node_(node) {}
 
-Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
+Result<net::Target> ClusterLocator::locate(Reason reason, Wait wait) {
   if (slot_ && reason != Reason::moved) {
     // The node that broke is asked last.
     if (node_) std::ranges::stable_partition(nodes_, [&](const net::Endpoint& node) { return node != *node_; });
@@ -92,8 +92,8 @@ Result<Target> ClusterLocator::locate(Reason reason, Wait wait) {
   }
   auto addresses = RLOCK_TRY(net::resolve(*node_, node_->host, wait));
   // In messages behind the name, where that is not the node itself.
-  return Target{std::move(addresses), node_->host, address_.tls,
-                name_.ends_with("//" + node_->name()) ? "" : node_->name()};
+  return net::Target{std::move(addresses), node_->host, address_.tls,
+                     name_.ends_with("//" + node_->name()) ? "" : node_->name()};
 }
 
 Result<net::Endpoint> ClusterLocator::ask_nodes(Wait wait) {

@@ -21,7 +21,7 @@ class ClusterLocator final : public Locator {
   /// A node of a Cluster: nobody is asked, but a redirection is followed.
   ClusterLocator(const Address& address, Greeting greeting, net::Endpoint node);
 
-  base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  base::Result<net::Target> locate(Reason reason, base::Wait wait) override;
   bool is_of_cluster() const override { return true; }
   bool redirected(const std::string& place) override;
   std::unique_ptr<Locator> other(const std::string& place) const override;

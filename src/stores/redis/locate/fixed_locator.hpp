@@ -2,26 +2,25 @@
 
 #include <string>
 
+#include "net/lookup.hpp"
 #include "stores/redis/client/locator.hpp"
 #include "stores/redis/locate/address.hpp"
 
 namespace rlock::redis {
 
-/// A server at the place that its URL says. The host name is looked up when first needed. After a break, the address
-/// that worked last is tried first, so that a dead resolver costs no lock; if that fails, every other try looks the
-/// name up again, because its address may have changed. So does each try after a server that is a replica.
+/// A server at the place that its URL says. After a server that is a replica, its name is looked up again.
 class FixedLocator final : public Locator {
  public:
-  explicit FixedLocator(const Address& address) : address_(address), name_(address.name()) {}
+  explicit FixedLocator(const Address& address)
+      : address_(address), name_(address.name()), lookup_(address.endpoints.front(), address.shown_host()) {}
 
-  base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  base::Result<net::Target> locate(Reason reason, base::Wait wait) override;
   const std::string& name() const override { return name_; }
 
  private:
   Address address_;
   std::string name_;
-  Target found_;
-  bool look_up_ = true;
+  net::Lookup lookup_;
 };
 
 }  // namespace rlock::redis

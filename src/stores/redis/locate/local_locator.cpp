@@ -13,10 +13,10 @@ std::unexpected<base::Error> gone() {
 
 }  // namespace
 
-Result<Target> LocalLocator::locate(Reason, base::Wait) {
+Result<net::Target> LocalLocator::locate(Reason, base::Wait) {
   if (socket_.empty()) socket_ = RLOCK_TRY(local_socket());
   found_ = LocalServer::at(socket_);
-  return Target{{net::unix_address(socket_)}};
+  return net::Target{{net::unix_address(socket_)}};
 }
 
 Result<bool> LocalLocator::revive(base::Wait wait) {

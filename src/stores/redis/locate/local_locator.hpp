@@ -17,7 +17,7 @@ class LocalLocator final : public Locator {
  public:
   explicit LocalLocator(OnDemand on_demand) : on_demand_(on_demand) {}
 
-  base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  base::Result<net::Target> locate(Reason reason, base::Wait wait) override;
   base::Result<bool> revive(base::Wait wait) override;
   base::Result<void> connected(int fd) override;
   bool has_moved() override;

@@ -90,7 +90,7 @@ SentinelLocator::SentinelLocator(const Address& address)
       sentinels_(address.endpoints),
       name_(address.name()) {}
 
-Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
+Result<net::Target> SentinelLocator::locate(Reason reason, Wait wait) {
   watch_.reset();
   has_moved_ = false;
   // The master has used up the time: no Sentinel was asked.
@@ -104,7 +104,7 @@ Result<Target> SentinelLocator::locate(Reason reason, Wait wait) {
   name_ = address_.master + " at " + endpoint.name();
   address_.host_may_be_secret = false;
   auto addresses = RLOCK_TRY(net::resolve(endpoint, endpoint.host, wait));
-  return Target{std::move(addresses), endpoint.host, address_.tls};
+  return net::Target{std::move(addresses), endpoint.host, address_.tls};
 }
 
 // Of those that fail, one that says what is wrong counts more than one that does not answer, or not now.

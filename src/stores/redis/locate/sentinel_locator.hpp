@@ -22,7 +22,7 @@ class SentinelLocator final : public Locator {
   /// address: of kind sentinel.
   explicit SentinelLocator(const Address& address);
 
-  base::Result<Target> locate(Reason reason, base::Wait wait) override;
+  base::Result<net::Target> locate(Reason reason, base::Wait wait) override;
   bool wants_master() const override { return true; }
   void keep_watch(base::Wait wait) override;
   bool has_moved() override { return has_news(); }
