@@ -24,7 +24,7 @@ only() {
   only net base
   only lock base
   only process base
-  only stores/common lock base
+  only stores/common lock net base
   only stores/quorum lock base
   only stores/ordered lock base
   only stores/etcd stores/common stores/ordered lock net base

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 
 #include "base/text.hpp"
 
@@ -94,6 +95,12 @@ std::optional<std::string> NamedFile::reading_by_others(std::string_view secret)
     return std::nullopt;
   }
   return "everybody can read the " + std::string(secret) + " in " + path_ + "; chmod o-r " + pasted(path_);
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const auto result = std::filesystem::absolute(path, error);
+  return error ? path : result.string();
 }
 
 }  // namespace rlock::base

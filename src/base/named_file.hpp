@@ -50,4 +50,7 @@ class NamedFile {
   mode_t mode_ = 0;
 };
 
+/// The same file for a program that runs elsewhere.
+std::string absolute_path(const std::string& path);
+
 }  // namespace rlock::base

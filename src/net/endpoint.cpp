@@ -58,6 +58,38 @@ Result<Endpoint> read_endpoint(std::string_view text, std::uint16_t default_port
   return endpoint;
 }
 
+Result<std::vector<Endpoint>> read_endpoints(std::string_view text, std::uint16_t default_port) {
+  if (text.starts_with(',') || text.ends_with(',') || text.find(",,") != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has an extra comma");
+  }
+  if (text.find(' ') != std::string_view::npos) {
+    return fail(ErrorCode::usage, "has a space in it; write a comma, and no space, between two hosts");
+  }
+  std::vector<Endpoint> endpoints;
+  do {
+    auto endpoint = RLOCK_TRY(read_endpoint(base::take_until(text, ','), default_port));
+    if (std::ranges::any_of(endpoints, [&](const Endpoint& other) { return is_same(endpoint, other); })) {
+      return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
+    }
+    endpoints.push_back(std::move(endpoint));
+  } while (!text.empty());
+  return endpoints;
+}
+
+std::string text_of(std::span<const Endpoint> endpoints) {
+  std::string text;
+  for (const auto& endpoint : endpoints) text += (text.empty() ? "" : ",") + endpoint.name();
+  return text;
+}
+
+std::string first_elsewhere(std::span<const Endpoint> endpoints) {
+  const auto is_here = [](const Endpoint& endpoint) {
+    return endpoint.host == "localhost" || endpoint.host == "::1" || endpoint.host.starts_with("127.");
+  };
+  const auto other = std::ranges::find_if_not(endpoints, is_here);
+  return other == endpoints.end() ? "" : other->host;
+}
+
 bool is_same(const Endpoint& one, const Endpoint& other) {
   const auto canonical = [](const std::string& host) {
     std::array<unsigned char, sizeof(in6_addr)> address{};

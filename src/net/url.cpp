@@ -13,6 +13,7 @@ using base::take_until;
 namespace {
 
 constexpr std::string_view scheme_end = "://";
+constexpr std::size_t max_socket_path = 107;  // bytes
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -26,7 +27,7 @@ bool is_scheme_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 // Where the @ stands that ends the credentials. A password may hold an unescaped '@', a host cannot; that of a Unix
 // socket, which has no host, may hold a '/' too.
 std::size_t find_at(std::string_view scheme, std::string_view rest) {
-  if (scheme == "unix") return rest.starts_with('/') ? rest.npos : rest.find("@/");
+  if (scheme.ends_with("unix")) return rest.starts_with('/') ? rest.npos : rest.find("@/");
   return rest.substr(0, rest.find_first_of("/?")).rfind('@');
 }
 
@@ -91,6 +92,37 @@ base::Result<Url> Url::split(std::string_view text) {
   url.hosts = place.substr(0, place.find('/'));
   url.path = place.substr(url.hosts.size());
   return url;
+}
+
+bool Url::host_may_be_secret() const {
+  return user.empty() && !password && hosts.find_first_of(".:,") == hosts.npos && hosts != "localhost";
+}
+
+base::Result<std::string> Url::socket_path() const {
+  auto result = unescape(hosts + path);
+  if (!result || !result->starts_with('/')) {
+    return fail(ErrorCode::usage, "needs an absolute path: " + scheme + ":///path");
+  }
+  if (result->find('\0') != result->npos) return fail(ErrorCode::usage, "has a NUL in its path");
+  if (result->size() > max_socket_path) {
+    return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
+  }
+  return *std::move(result);
+}
+
+// A password that has an unescaped / or ? ends there for us, and its @ stands behind, where few URLs have one.
+std::string_view advice_on(std::string_view text) {
+  const auto place = text.find(scheme_end);
+  if (place == text.npos) return "";
+  const auto end = text.find_first_of("/?", place + scheme_end.size());
+  if (end == text.npos || text.find('@', end) == text.npos) return "";
+  return "; in a password write %2F for / and %3F for ?";
+}
+
+void add_to_query(std::string& query, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  query += query.empty() ? '?' : '&';
+  query += std::string(name) + "=" + escape(value, "%?&#,");
 }
 
 std::vector<std::string_view> split_list(std::string_view text) {

@@ -23,7 +23,19 @@ struct Url {
 
   /// A failure (usage) says what is wrong, and repeats neither user nor password.
   static base::Result<Url> split(std::string_view text);
+
+  /// Whether all of it is a lone word, in place of which somebody may have written a password: `SCHEME://WORD`. What is
+  /// more than a word is a host.
+  bool host_may_be_secret() const;
+  /// The path of a Unix socket, `SCHEME:///path`. Fails with usage.
+  base::Result<std::string> socket_path() const;
 };
+
+/// What a failure to read this URL adds, where a password of it may have ended too soon; empty, or begins with "; ".
+std::string_view advice_on(std::string_view text);
+
+/// Puts name=value behind the query of a URL, with the ? or & in front of it; no value: nothing.
+void add_to_query(std::string& query, std::string_view name, const std::string& value);
 
 /// nullopt: an escape is broken.
 std::optional<std::string> unescape(std::string_view text);

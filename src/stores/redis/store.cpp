@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "base/log.hpp"
 #include "net/dns.hpp"
 #include "net/tls.hpp"
-#include "stores/common/secret_files.hpp"
+#include "net/tls_query.hpp"
+#include "stores/common/credentials.hpp"
 #include "stores/quorum/quorum.hpp"
 #include "stores/redis/client/connection.hpp"
 #include "stores/redis/cluster.hpp"
@@ -43,53 +42,32 @@ Result<Address> read_address(const std::string& url, bool is_password_elsewhere)
   return address;
 }
 
-// The passwords of the servers of one call.
-class Credentials {
- public:
-  explicit Credentials(const Settings& settings) : settings_(settings) {}
-
-  // Gives the address its passwords, and looks at the key of its certificate.
-  Result<void> add_to(Address& address) {
-    if (address.password) address.password_source.name = "the URL, " + settings_.urls_source;
-    if (!address.password && !settings_.password_file.empty()) {
-      if (!of_file_) of_file_ = RLOCK_TRY(files_.read(settings_.password_file_source, settings_.password_file));
-      address.password = of_file_->text;
-      address.password_source = of_file_->source;
-    }
-    if (!address.password && !address.is_local && !password_of_environment().empty()) {
-      address.password = password_of_environment();
-      address.password_source.name = "REDISCLI_AUTH";
-    }
-    // A user without a password is still sent to the server, which must not take us for the default user.
-    if (!address.password && !address.user.empty()) address.password = "";
-    if (!address.sentinel_password_file.empty()) {
-      auto secret = RLOCK_TRY(files_.read("--server: ?sentinel_password_file", address.sentinel_password_file));
-      address.sentinel_password = std::move(secret.text);
-      address.sentinel_password_source = std::move(secret.source);
-    }
-    if (address.tls && !address.tls->key.empty()) {
-      (void)RLOCK_TRY(files_.open("--server: ?key=", address.tls->key, "key"));
-    }
-    return {};
+// Gives the address its passwords, and looks at the key of its certificate.
+Result<void> add_passwords(stores::Credentials& credentials, Address& address) {
+  if (auto secret = RLOCK_TRY(credentials.password(address.password))) {
+    address.password = std::move(secret->text);
+    address.password_source = std::move(secret->source);
   }
-
- private:
-  const Settings& settings_;
-  stores::SecretFiles files_;
-  std::optional<stores::Secret> of_file_;  // what stands in --password-file, which is read once: it may be a pipe
-};
-
-bool is_this_machine(const net::Endpoint& endpoint) {
-  return endpoint.host == "localhost" || endpoint.host == "::1" || endpoint.host.starts_with("127.");
+  if (!address.password && !address.is_local && !password_of_environment().empty()) {
+    address.password = password_of_environment();
+    address.password_source.name = "REDISCLI_AUTH";
+  }
+  // A user without a password is still sent to the server, which must not take us for the default user.
+  if (!address.password && !address.user.empty()) address.password = "";
+  if (!address.sentinel_password_file.empty()) {
+    auto secret = RLOCK_TRY(credentials.read("--server: ?sentinel_password_file", address.sentinel_password_file));
+    address.sentinel_password = std::move(secret.text);
+    address.sentinel_password_source = std::move(secret.source);
+  }
+  return credentials.check_key(address.tls);
 }
 
 // The first host that this password would be sent to without encryption over a network; empty: there is none.
 std::string in_the_clear(const Address& address) {
   const bool has_secret = (address.password && !address.password->empty()) || address.sentinel_password;
   if (!has_secret || address.tls || address.transport == Transport::unix_socket) return "";
-  const auto other = std::ranges::find_if_not(address.endpoints, is_this_machine);
-  if (other == address.endpoints.end()) return "";
-  return address.host_may_be_secret ? "another host" : other->host;
+  auto host = net::first_elsewhere(address.endpoints);
+  return !host.empty() && address.host_may_be_secret ? "another host" : host;
 }
 
 Greeting greeting_of(const Address& address) {
@@ -124,22 +102,11 @@ Result<void> check_mode(const Settings& settings, std::size_t servers) {
   return {};
 }
 
-// The command may run elsewhere.
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const auto result = std::filesystem::absolute(path, error);
-  return error ? path : result.string();
-}
-
 // The same server, with the files that its URL names as absolute paths.
 Address movable(Address address) {
-  if (address.tls) {
-    for (auto* file : {&address.tls->cacert, &address.tls->cert, &address.tls->key}) {
-      if (!file->empty()) *file = absolute(*file);
-    }
-  }
+  if (address.tls) address.tls = net::with_absolute_paths(*std::move(address.tls));
   if (!address.sentinel_password_file.empty()) {
-    address.sentinel_password_file = absolute(address.sentinel_password_file);
+    address.sentinel_password_file = base::absolute_path(address.sentinel_password_file);
   }
   return address;
 }
@@ -202,15 +169,13 @@ Result<std::unique_ptr<stores::Store>> open(const Settings& settings) {
     return fail(wrong, settings.urls_source + " " + together.error().message);
   }
   RLOCK_TRY(check_mode(settings, addresses.size()));
-  Credentials credentials(settings);
+  stores::Credentials credentials(settings);
   std::string other_host;
   for (auto& address : addresses) {
-    RLOCK_TRY(credentials.add_to(address));
+    RLOCK_TRY(add_passwords(credentials, address));
     if (other_host.empty()) other_host = in_the_clear(address);
   }
-  if (!other_host.empty()) {
-    base::log_advice("the password is sent unencrypted to " + other_host + "; rediss:// encrypts it");
-  }
+  stores::advise_encryption(other_host, "rediss");
   return std::make_unique<Servers>(std::move(addresses), settings);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "net/tls_query.hpp"
 #include "net/url.hpp"
 
 namespace rlock::redis {
@@ -18,7 +19,6 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t max_socket_path = 107;  // bytes
 constexpr int max_database = 1'000'000;
 constexpr std::uint16_t sentinel_port = 26379;
 constexpr std::size_t min_quorum_servers = 3;
@@ -50,30 +50,14 @@ Result<int> read_database(std::string_view text) {
   return *database;
 }
 
-Result<std::vector<net::Endpoint>> read_endpoints(std::string_view hosts, Kind kind) {
-  if (hosts.starts_with(',') || hosts.ends_with(',') || hosts.find(",,") != std::string_view::npos) {
-    return fail(ErrorCode::usage, "has an extra comma");
-  }
-  if (hosts.find(' ') != std::string_view::npos) {
-    return fail(ErrorCode::usage, "has a space in it; write a comma, and no space, between two hosts");
-  }
-  if (kind == Kind::server && hosts.find(',') != std::string_view::npos) {
+Result<std::vector<net::Endpoint>> read_hosts(std::string_view hosts, Kind kind) {
+  auto endpoints = RLOCK_TRY(net::read_endpoints(hosts, kind == Kind::sentinel ? sentinel_port : default_port));
+  if (kind == Kind::server && endpoints.size() > 1) {
     return fail(ErrorCode::usage,
                 "names several hosts: independent servers have a URL each; those of a Cluster are redis+cluster://, "
                 "Sentinels redis+sentinel://");
   }
-  std::vector<net::Endpoint> endpoints;
-  while (true) {
-    const auto comma = hosts.find(',');
-    auto endpoint =
-        RLOCK_TRY(net::read_endpoint(hosts.substr(0, comma), kind == Kind::sentinel ? sentinel_port : default_port));
-    if (std::ranges::any_of(endpoints, [&](const net::Endpoint& other) { return net::is_same(endpoint, other); })) {
-      return fail(ErrorCode::usage, "names " + endpoint.name() + " twice");
-    }
-    endpoints.push_back(std::move(endpoint));
-    if (comma == std::string_view::npos) return endpoints;
-    hosts.remove_prefix(comma + 1);
-  }
+  return endpoints;
 }
 
 // /master[/db], or [/db].
@@ -96,15 +80,12 @@ Result<void> read_path(std::string_view path, Address& address) {
 
 Result<void> read_query(const net::Url& url, Address& address) {
   for (const auto& [name, value] : url.query) {
-    std::string* field = nullptr;
-    if (address.tls && name == "cacert") field = &address.tls->cacert;
-    if (address.tls && name == "cert") field = &address.tls->cert;
-    if (address.tls && name == "key") field = &address.tls->key;
+    std::string* field = address.tls ? net::field_of(*address.tls, name) : nullptr;
     if (address.kind == Kind::sentinel && name == "sentinel_user") field = &address.sentinel_user;
     if (address.kind == Kind::sentinel && name == "sentinel_password_file") field = &address.sentinel_password_file;
     if (field == nullptr) {
       std::string known;
-      if (address.tls) known += "cacert=FILE&cert=FILE&key=FILE";
+      if (address.tls) known += net::tls_query_form;
       if (address.kind == Kind::sentinel)
         known += std::string(known.empty() ? "" : "&") + "sentinel_user=USER&sentinel_password_file=FILE";
       return fail(ErrorCode::usage, known.empty() ? "cannot have a ?query; that is for rediss:// and redis+sentinel://"
@@ -113,9 +94,7 @@ Result<void> read_query(const net::Url& url, Address& address) {
     if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
     *field = value;
   }
-  if (address.tls && address.tls->cert.empty() != address.tls->key.empty()) {
-    return fail(ErrorCode::usage, "needs both ?cert= and ?key=");
-  }
+  if (address.tls) RLOCK_TRY(net::check_pair(*address.tls));
   if (!address.sentinel_user.empty() && address.sentinel_password_file.empty()) {
     return fail(ErrorCode::usage, "has a ?sentinel_user= without ?sentinel_password_file=");
   }
@@ -124,44 +103,12 @@ Result<void> read_query(const net::Url& url, Address& address) {
 
 Result<Address> read_unix(const net::Url& url, Address address) {
   address.transport = Transport::unix_socket;
-  const auto path = net::unescape(url.hosts + url.path);
-  if (!path || !path->starts_with('/')) return fail(ErrorCode::usage, "needs an absolute path: unix:///path");
-  if (path->find('\0') != std::string::npos) return fail(ErrorCode::usage, "has a NUL in its path");
-  if (path->size() > max_socket_path) {
-    return fail(ErrorCode::usage, "has a path of over 107 bytes, too long for a socket");
-  }
-  address.path = *path;
+  address.path = RLOCK_TRY(url.socket_path());
   for (const auto& [name, value] : url.query) {
     if (name != "db") return fail(ErrorCode::usage, "has a query other than ?db=N");
     address.database = RLOCK_TRY(read_database(value.empty() ? "none" : value));
   }
   return address;
-}
-
-std::string text_of(std::span<const net::Endpoint> endpoints) {
-  std::string hosts;
-  for (const auto& endpoint : endpoints) hosts += (hosts.empty() ? "" : ",") + endpoint.name();
-  return hosts;
-}
-
-// Of `redis://WORD`, in place of which somebody may have written the password: what is more than a word is a host.
-bool may_be_secret(const net::Url& url) {
-  return url.user.empty() && !url.password && url.hosts.find_first_of(".:,") == url.hosts.npos &&
-         url.hosts != "localhost";
-}
-
-void add_to_query(std::string& query, std::string_view name, const std::string& value) {
-  if (value.empty()) return;
-  query += query.empty() ? '?' : '&';
-  query += std::string(name) + "=" + net::escape(value, "%?&#,");
-}
-
-// A password that has an unescaped / or ? ends there for us, and its @ stands behind, where few URLs have one.
-bool has_late_at(std::string_view text) {
-  const auto place = text.find("://");
-  if (place == std::string_view::npos) return false;
-  const auto end = text.find_first_of("/?", place + 3);
-  return end != std::string_view::npos && text.find('@', end) != std::string_view::npos;
 }
 
 // HOST:PORT without a scheme. Any other text before a colon may be a user, and the number a password.
@@ -192,8 +139,8 @@ Result<Address> parse_url(std::string_view text) {
   address.kind = scheme->kind;
   if (scheme->tls == Tls::yes) address.tls.emplace();
   RLOCK_TRY(read_query(url, address));
-  address.endpoints = RLOCK_TRY(read_endpoints(url.hosts, address.kind));
-  address.host_may_be_secret = may_be_secret(url);
+  address.endpoints = RLOCK_TRY(read_hosts(url.hosts, address.kind));
+  address.host_may_be_secret = url.host_may_be_secret();
   RLOCK_TRY(read_path(url.path, address));
   return address;
 }
@@ -209,24 +156,20 @@ Result<Address> Address::parse(std::string_view text) {
   }
   if (text.empty()) return fail(ErrorCode::usage, "is empty");
   auto parsed = parse_url(text);
-  if (!parsed && has_late_at(text)) parsed.error().message += "; in a password write %2F for / and %3F for ?";
+  if (!parsed) parsed.error().message += net::advice_on(text);
   return parsed;
 }
 
 std::string Address::display() const {
   std::string query;
-  if (tls) {
-    add_to_query(query, "cacert", tls->cacert);
-    add_to_query(query, "cert", tls->cert);
-    add_to_query(query, "key", tls->key);
-  }
-  add_to_query(query, "sentinel_user", sentinel_user);
-  add_to_query(query, "sentinel_password_file", sentinel_password_file);
-  return text(user, text_of(endpoints)) + query;
+  if (tls) net::add_to_query(query, *tls);
+  net::add_to_query(query, "sentinel_user", sentinel_user);
+  net::add_to_query(query, "sentinel_password_file", sentinel_password_file);
+  return text(user, net::text_of(endpoints)) + query;
 }
 
 std::string Address::name() const {
-  if (!host_may_be_secret) return text(lone_word == LoneWord::user ? "" : user, text_of(endpoints));
+  if (!host_may_be_secret) return text(lone_word == LoneWord::user ? "" : user, net::text_of(endpoints));
   return text("", "***");
 }
 
