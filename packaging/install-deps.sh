@@ -17,7 +17,8 @@ hiredis_minimum=1.2.0
 # The first Debian release whose hiredis is new enough; Debian 12 builds from its source package.
 hiredis_suite=trixie
 
-build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev zlib1g-dev libzstd-dev libc-ares-dev)
+build=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libssl-dev zlib1g-dev libzstd-dev libc-ares-dev
+    libhttp-parser-dev)
 # `--server local` takes either server; another one than Debian's will do.
 command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
@@ -86,6 +87,7 @@ check_elsewhere() {
         need CLI11 compiles CLI/CLI.hpp
         need nlohmann-json compiles nlohmann/json.hpp
         need 'c-ares >= 1.18' pkg-config --exists 'libcares >= 1.18'
+        need 'http-parser 2.9' compiles http_parser.h
         need OpenSSL pkg-config --exists openssl
         need "hiredis >= $hiredis_minimum with TLS" hiredis_there
         need 'redis-server or valkey-server' command -v redis-server valkey-server

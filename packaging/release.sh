@@ -17,7 +17,7 @@ set -euo pipefail
 
 # Debian's source packages, which apt checks, each from a suite that Debian still mends, and as its security suite has it where
 # that is newer. A release is made anew when one of them is mended (SECURITY.md).
-packages=(openssl/trixie hiredis/trixie c-ares/trixie cli11/bookworm nlohmann-json3/bookworm)
+packages=(openssl/trixie hiredis/trixie c-ares/trixie http-parser/trixie cli11/bookworm nlohmann-json3/bookworm)
 
 # What rlock does not use of OpenSSL. TLS 1.2 and 1.3 are there with all that a certificate may ask for, but without DHE:
 # who has that has ECDHE.
@@ -161,6 +161,15 @@ build_c-ares() {
     install -D -m 644 -t "$1/include" include/ares*.h
 }
 
+build_http-parser() {
+    cd "$work/$arch/http-parser"
+    # shellcheck disable=SC2086 # words
+    with_tools musl-cc $c_flags -c http_parser.c
+    install -d "$1/include" "$1/lib"
+    with_tools musl-ar rcs "$1/lib/libhttp_parser.a" http_parser.o
+    install -m 644 -t "$1/include" http_parser.h
+}
+
 build_cli11() {
     cmake_for_target -S "$work/$arch/cli11" -B "$work/$arch/cli11-build" -DCMAKE_INSTALL_PREFIX="$1" \
         -DCLI11_BUILD_TESTS=OFF -DCLI11_BUILD_EXAMPLES=OFF -DCLI11_BUILD_DOCS=OFF
@@ -178,7 +187,7 @@ build_libraries() {
     local name package
     name=$({
         declare -p arch files openssl_without c_flags
-        declare -f make_tools build_openssl build_hiredis build_c-ares build_cli11 build_nlohmann-json3 build_libraries
+        declare -f make_tools build_openssl build_hiredis build_c-ares build_http-parser build_cli11 build_nlohmann-json3 build_libraries
         cat "$root/packaging/zig.txt"
     } | sha256sum)
     prefix=$cache/$arch-${name::16}

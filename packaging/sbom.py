@@ -14,8 +14,8 @@ import sys
 import uuid
 
 LICENSES = {
-    "openssl": "Apache-2.0", "hiredis": "BSD-3-Clause", "c-ares": "MIT", "cli11": "BSD-3-Clause", "nlohmann-json3": "MIT",
-    "musl": "MIT",
+    "openssl": "Apache-2.0", "hiredis": "BSD-3-Clause", "c-ares": "MIT", "http-parser": "MIT", "cli11": "BSD-3-Clause",
+    "nlohmann-json3": "MIT", "musl": "MIT",
 }
 
 
