@@ -14,6 +14,10 @@ replay() {
 
 @test "URLs of servers" { replay address 200000; }
 
+@test "URLs of etcd" { replay etcd_address 200000; }
+
+@test "answers of etcd's gateway" { replay gateway 50000; }
+
 @test "replies of servers" { replay reply 200000; }
 
 @test "configuration files" { replay config 5000; }
