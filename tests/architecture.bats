@@ -29,7 +29,7 @@ only() {
   only stores/ordered lock base
   only stores/etcd stores/common stores/ordered lock net base
   only stores/redis stores/common stores/quorum lock net base
-  only stores/registry stores/common stores/redis lock net base
+  only stores/registry stores/common stores/redis stores/etcd lock net base
   only show lock base
   only commands show stores/registry stores/common lock process base
   only cli commands show stores/registry stores/common lock base
@@ -37,7 +37,7 @@ only() {
 }
 
 @test "a store is named in its own room and in the registry: nobody else knows which stores there are" {
-  run ! grep -rnE '\bredis::' "$src" --include='*.?pp' --exclude-dir=redis --exclude-dir=registry
+  run ! grep -rnE '\b(redis|etcd)::' "$src" --include='*.?pp' --exclude-dir={redis,etcd,registry}
 }
 
 @test "the arithmetic of a lease is in lock/lease alone" {
@@ -63,6 +63,7 @@ only() {
   [ "$(rooms openssl)" = net ]
   [ "$(rooms CLI)" = cli ]
   [ "$(grep -rl '<ares.h>' "$src")" = "$src/net/dns.cpp" ]
+  [ "$(grep -rl '<http_parser.h>' "$src")" = "$src/net/http.cpp" ]
   [ "$(rooms nlohmann)" = show$'\n'stores/etcd ]
   # What is asked for, and what is told.
   [ "$(grep -rl 'nlohmann/' "$src/show" | sort)" = "$src/show/json.cpp"$'\n'"$src/show/log_json.cpp" ]

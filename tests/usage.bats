@@ -252,7 +252,7 @@ verbs=(run acquire renew release status)
 @test "--version is the one of the file VERSION" {
   run --separate-stderr -0 rlock --version
   [ "${lines[0]}" = "rlock $(cat "$BATS_TEST_DIRNAME/../VERSION")" ]
-  [[ ${lines[1]} =~ ^with\ OpenSSL\ 3\.[0-9.]+,\ hiredis\ 1\.[0-9.]+,\ c-ares\ 1\.[0-9.]+,\ CLI11\ 2\.[0-9.]+,\ nlohmann-json\ 3\.[0-9.]+,\ lib(stdc|c)\+\+\ [0-9.]+,\ (glibc|musl)\ [0-9.]+$ ]]
+  [[ ${lines[1]} =~ ^with\ OpenSSL\ 3\.[0-9.]+,\ hiredis\ 1\.[0-9.]+,\ c-ares\ 1\.[0-9.]+,\ http-parser\ 2\.9\.[0-9.]+,\ CLI11\ 2\.[0-9.]+,\ nlohmann-json\ 3\.[0-9.]+,\ lib(stdc|c)\+\+\ [0-9.]+,\ (glibc|musl)\ [0-9.]+$ ]]
   [ "${#lines[@]}" = 2 ]
   [ -z "$stderr" ]
   nobody_called

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "net/url.hpp"
+#include "stores/etcd/store.hpp"
 #include "stores/redis/store.hpp"
 
 namespace rlock::stores {
@@ -14,7 +15,7 @@ using base::Result;
 namespace {
 
 // The first is that of the default URL, and says what is wrong with a URL that none knows.
-const std::array kinds{&redis::store_kind};
+const std::array kinds{&redis::store_kind, &etcd::store_kind};
 
 const Kind& kind_of(std::string_view url) {
   const auto scheme = url.substr(0, url.find("://"));
@@ -31,7 +32,12 @@ const Kind& kind_of(std::string_view url) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open(const Settings& settings) {
-  return kind_of(settings.urls.empty() ? "" : settings.urls.front()).open(settings);
+  const auto& kind = kind_of(settings.urls.empty() ? "" : settings.urls.front());
+  if (std::ranges::any_of(settings.urls, [&](const std::string& url) { return &kind_of(url) != &kind; })) {
+    return base::fail(settings.are_urls_from_file ? base::ErrorCode::configuration : base::ErrorCode::usage,
+                      settings.urls_source + " names servers of several kinds; a lock is kept by one kind");
+  }
+  return kind.open(settings);
 }
 
 Result<std::vector<std::string>> read_urls(std::string_view list) {
