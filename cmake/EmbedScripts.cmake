@@ -1,13 +1,14 @@
-# Writes OUTPUT, a C++ source with the parts of the scripts of DIRECTORY, each once, and for each form of the lock's key the
-# scripts that they make, with their SHA-1, under which the server caches them: rights.lua, the form's file, the constants of
-# constants.hpp, common.lua, holders.lua, queue.lua, and the script's own; acquire and release have beside.lua before their own too, and their short ways behind
-# common.lua. The scripts as they are sent stand in SCRIPTS_OUT too, those of the plain form; of another form in a directory
-# of its name. Lines that are comments are left out: they are half of the text, which goes to a server that does not know it.
-# Run with cmake -P.
+# Writes OUTPUT, a C++ source with the parts of the scripts, which are the files of DIRECTORY, each once, and for each form of
+# the lock's key the scripts that scripts.hpp names, with their SHA-1, under which the server caches them. A script is, in this
+# order: rights.lua, the form's file, the constants of constants.hpp, common.lua, the script's short way where it has one,
+# holders.lua, queue.lua, beside.lua behind a short way, and its own file. The scripts as they are sent stand in SCRIPTS_OUT
+# too, those of the plain form; of another form in a directory of its name. Lines that are comments are left out: they are half
+# of the text, which goes to a server that does not know it. Run with cmake -P.
 set(source "#include \"stores/redis/scripts/scripts.hpp\"\n\nnamespace rlock::redis {\n\nnamespace {\n\nusing Parts = std::string_view[];\n\n")
-foreach(part rights plain redisson common holders queue beside acquire_short release_short acquire release renew reclaim raise check
-        inspect)
-  file(READ ${DIRECTORY}/${part}.lua text)
+file(GLOB files ${DIRECTORY}/*.lua)
+foreach(file ${files})
+  get_filename_component(part ${file} NAME_WE)
+  file(READ ${file} text)
   string(REGEX REPLACE "\n+( *--[^\n]*\n+)*" "\n" text "\n${text}")
   string(SUBSTRING "${text}" 1 -1 text_of_${part})
   string(APPEND source "constexpr std::string_view ${part} = R\"lua(${text_of_${part}})lua\";\n")
@@ -30,6 +31,8 @@ foreach(constant ${constants})
 endforeach()
 set(text_of_constants "${text}")
 string(APPEND source "constexpr std::string_view constants = R\"lua(${text})lua\";\n")
+file(STRINGS ${DIRECTORY}/scripts.hpp declared REGEX "^  Script [a-z]+;")
+string(REGEX REPLACE "  Script ([a-z]+)[^;]*" "\\1" names "${declared}")
 set(scripts "")
 foreach(form plain redisson)
   set(out ${SCRIPTS_OUT}/${form})
@@ -37,9 +40,9 @@ foreach(form plain redisson)
     set(out ${SCRIPTS_OUT})
   endif()
   string(APPEND scripts "\nconst Scripts ${form}_scripts{\n")
-  foreach(name acquire release renew reclaim raise check inspect)
+  foreach(name ${names})
     set(parts rights ${form} constants common holders queue ${name})
-    if(name MATCHES "^(acquire|release)$")
+    if(DEFINED text_of_${name}_short)
       set(parts rights ${form} constants common ${name}_short holders queue beside ${name})
     endif()
     set(text "")
