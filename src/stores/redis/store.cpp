@@ -15,6 +15,7 @@
 #include "stores/redis/locate/address.hpp"
 #include "stores/redis/locate/fixed_locator.hpp"
 #include "stores/redis/locate/local_locator.hpp"
+#include "stores/redis/locate/schemes.hpp"
 #include "stores/redis/locate/sentinel_locator.hpp"
 #include "stores/redis/single_server.hpp"
 
@@ -210,7 +211,7 @@ constexpr stores::UrlForm forms[]{
 }  // namespace
 
 constexpr stores::Kind store_kind{
-    .schemes = "redis rediss valkey valkeys unix redis+sentinel rediss+sentinel redis+cluster rediss+cluster local",
+    .schemes = {scheme_words.data(), scheme_words.size()},
     .forms = forms,
     .check_url = check_url,
     .has_password = has_password,

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "net/tls_query.hpp"
 #include "net/url.hpp"
+#include "stores/redis/locate/schemes.hpp"
 
 namespace rlock::redis {
 
@@ -23,26 +24,6 @@ constexpr int max_database = 1'000'000;
 constexpr std::uint16_t sentinel_port = 26379;
 constexpr std::size_t min_quorum_servers = 3;
 constexpr std::size_t max_quorum_servers = 7;
-
-enum class Tls { no, yes };
-
-struct Scheme {
-  std::string_view name;
-  Kind kind;
-  Tls tls;
-};
-
-// Of two for the same, display() writes the first, which older rlocks know too.
-constexpr std::array schemes{
-    Scheme{"redis", Kind::server, Tls::no},
-    Scheme{"rediss", Kind::server, Tls::yes},
-    Scheme{"valkey", Kind::server, Tls::no},
-    Scheme{"valkeys", Kind::server, Tls::yes},
-    Scheme{"redis+sentinel", Kind::sentinel, Tls::no},
-    Scheme{"rediss+sentinel", Kind::sentinel, Tls::yes},
-    Scheme{"redis+cluster", Kind::cluster, Tls::no},
-    Scheme{"rediss+cluster", Kind::cluster, Tls::yes},
-};
 
 Result<int> read_database(std::string_view text) {
   const auto database = text.empty() ? std::optional(0) : base::parse_number<int>(text, max_database);
@@ -126,7 +107,7 @@ Result<Address> parse_url(std::string_view text) {
   address.user = url.user;
   address.password = url.password;
   if (url.has_lone_word) address.lone_word = LoneWord::password;
-  if (url.scheme == "unix") return read_unix(url, std::move(address));
+  if (url.scheme == socket_scheme) return read_unix(url, std::move(address));
   const auto* scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
   if (url.scheme.empty() && is_bare_address(text)) {
     return fail(ErrorCode::usage, "has no scheme; did you mean redis://" + std::string(text) + "?");
@@ -149,7 +130,7 @@ Result<Address> parse_url(std::string_view text) {
 
 Result<Address> Address::parse(std::string_view text) {
   Address address;
-  if (text == "local") {
+  if (text == local_url) {
     address.transport = Transport::unix_socket;
     address.is_local = true;
     return address;
@@ -174,7 +155,7 @@ std::string Address::name() const {
 }
 
 std::string Address::text(std::string_view user_part, const std::string& hosts) const {
-  if (is_local) return "local";
+  if (is_local) return std::string(local_url);
   const auto who = user_part.empty() ? std::string() : net::escape(user_part, "%:@/?#,") + ":@";
   if (transport == Transport::unix_socket) {
     return "unix://" + who + net::escape(path, "%?,") + (database != 0 ? "?db=" + std::to_string(database) : "");
