@@ -174,22 +174,9 @@ Result<lock::Standing> Protocol::renew(const lock::Request& request, Wait wait) 
 }
 
 Result<lock::Standing> Protocol::watch_and_renew(const lock::Request& request, Wait wait) {
-  const std::vector<Command> flight{speak_resp3(), track_reads(),
-                                    renewal(scripts(), names_of(request), request).by_hash()};
-  for (int redirections = 0;;) {
-    const auto replies = RLOCK_TRY(session().flight(flight, wait));
-    const auto& reply = replies.back();
-    switch (runner_.after(reply, scripts().renew, redirections)) {
-      case Next::read:
-        return read_renewed(reply);
-      case Next::send_again:
-        continue;
-      case Next::run:
-        return renew(request, wait);
-      case Next::fail:
-        return std::unexpected(runner_.error_of(reply));
-    }
-  }
+  const auto reply = RLOCK_TRY(runner_.run_behind({speak_resp3(), track_reads()},
+                                                  renewal(scripts(), names_of(request), request), wait));
+  return read_renewed(reply);
 }
 
 Result<lock::Standing> Protocol::reclaim(const lock::Request& request, const lock::Standing& last, Server server,

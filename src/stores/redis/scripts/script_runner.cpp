@@ -92,6 +92,25 @@ Result<Reply> ScriptRunner::run(ScriptCall call, Wait wait) {
   }
 }
 
+Result<Reply> ScriptRunner::run_behind(std::vector<Command> first, const ScriptCall& call, Wait wait) {
+  auto flight = std::move(first);
+  flight.push_back(call.by_hash());
+  for (int redirections = 0;;) {
+    auto replies = RLOCK_TRY(session_.flight(flight, wait));
+    auto& reply = replies.back();
+    switch (after(reply, call.script, redirections)) {
+      case Next::read:
+        return std::move(reply);
+      case Next::send_again:
+        continue;
+      case Next::run:
+        return run(call, wait);
+      case Next::fail:
+        return std::unexpected(error_of(reply));
+    }
+  }
+}
+
 // The keys of the lock are being moved to another node, one after the other, and scripts/common.lua says what can be
 // done meanwhile. A key that has left the old node does not come back, so the answers need not be of one instant.
 Result<Reply> ScriptRunner::run_while_moving(const ScriptCall& call, Wait wait) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "stores/redis/client/session.hpp"
 #include "stores/redis/scripts/script_call.hpp"
 
@@ -16,6 +18,8 @@ class ScriptRunner {
 
   /// One round trip; two while the server has not cached the script, more while a Cluster moves the lock.
   base::Result<Reply> run(ScriptCall call, base::Wait wait);
+  /// The same behind other commands, in one flight. What these are answered does not matter.
+  base::Result<Reply> run_behind(std::vector<Command> first, const ScriptCall& call, base::Wait wait);
 
   /// Fills in the grace, and for how long the server is young under it as far as its locator knows; without a grace,
   /// for how long those who held locks before it was away come first. Only a session that is connected knows which
