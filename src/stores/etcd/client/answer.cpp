@@ -87,7 +87,7 @@ std::optional<base::Error> common_error(const Refusal& refusal, int status, cons
   const auto error = [&](ErrorCode code, const std::string& text) { return base::Error{code, name + ": " + text}; };
   switch (refusal.code) {
     case permission_denied:
-      return error(ErrorCode::refused, "the user lacks rights; docs/servers.md has the role to grant");
+      return error(ErrorCode::refused, "the user lacks rights; docs/consensus.md has the role to grant");
     case unimplemented:
       return error(ErrorCode::configuration, "it is too old; rlock needs etcd 3.4 or later");
     case resource_exhausted:
