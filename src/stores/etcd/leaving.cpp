@@ -59,15 +59,17 @@ Result<bool> EtcdStore::erase(const Left& left, Wait wait) {
   return RLOCK_TRY(gateway_.outcome(answers.front(), steps.size(), 0)).held;
 }
 
-// Members without space still delete.
+// Members without space still delete. They may carry out the first request that finds none, and say otherwise.
 Result<bool> EtcdStore::erase_at_least(const Left& left, Wait wait) {
   auto erased = erase(left, wait);
   if (erased || erased.error().code != ErrorCode::unready || left.puts.empty()) return erased;
-  const bool was_there = RLOCK_TRY(erase({}, wait));
-  // Else the first request may have been the one.
-  if (!was_there) return erased;
-  base::log_info("released, but nothing is remembered of it: " + erased.error().message);
-  return true;
+  if (RLOCK_TRY(erase({}, wait))) {
+    base::log_info("released, but nothing is remembered of it: " + erased.error().message);
+    return true;
+  }
+  forget_entry();
+  may_be_there_ = false;
+  return base::fail(ErrorCode::unreachable, erased.error().message);
 }
 
 Result<bool> EtcdStore::leave(const Farewell& farewell, Wait wait) {

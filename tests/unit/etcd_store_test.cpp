@@ -1,0 +1,228 @@
+// The steps of a lock in etcd, at a real member.
+#include "etcd_fixture.hpp"
+
+namespace rlock::etcd {
+namespace {
+
+TEST_F(EtcdStoreTest, EntriesAreInTheOrderInWhichTheyWereMade) {
+  auto first = another();
+  auto second = another();
+  const auto one = first.enter("one", holding(10s));
+  ASSERT_TRUE(one);
+  EXPECT_TRUE(one->ahead.empty());
+  EXPECT_GT(one->sent, base::Instant{});
+  const auto two = second.enter("t/w-o", waiting(10s));
+  ASSERT_TRUE(two);
+  EXPECT_GT(two->fence, one->fence);
+  ASSERT_EQ(two->ahead.size(), 1U);
+  EXPECT_EQ(two->ahead[0].token, "one");
+  EXPECT_EQ(two->ahead[0].order, one->fence);
+  const auto seen = queue();
+  ASSERT_EQ(seen.first.size(), 2U);
+  EXPECT_EQ(seen.size, 2);
+  EXPECT_EQ(seen.first[1].entry.token, "t/w-o");
+  EXPECT_EQ(seen.first[0].record->state, State::holds);
+  EXPECT_GT(seen.first[0].record->since_us, 1'500'000'000'000'000);
+  EXPECT_GT(seen.first[0].ttl_left, 5s);
+  EXPECT_LE(seen.first[0].ttl_left, 10s);
+  ASSERT_TRUE(*first.store.leave({}, wait()));
+  EXPECT_TRUE(second.store.look(wait())->value().ahead.empty());
+  EXPECT_TRUE(second.confirm(holding(10s))->ahead.empty());
+  EXPECT_TRUE(*second.store.leave({}, wait()));
+  EXPECT_EQ(size(), 0U);
+}
+
+TEST_F(EtcdStoreTest, NothingIsMadeInAQueueThatIsNotEmptyWhereThatIsNotWanted) {
+  auto first = another();
+  ASSERT_TRUE(first.enter("one", holding(10s), Join::if_empty));
+  const auto before = leases();
+  auto second = another();
+  EXPECT_FALSE(second.enter("two", holding(10s), Join::if_empty));
+  EXPECT_FALSE(second.store.may_be_there());
+  EXPECT_EQ(size(), 1U);
+  EXPECT_EQ(new_leases(before).size(), 0U);
+}
+
+TEST_F(EtcdStoreTest, ATtlBelowWhatTheClusterGrantsIsRefused) {
+  auto one = another();
+  const auto view = one.store.enter("one", {}, holding(500ms), Join::always, wait());
+  ASSERT_FALSE(view);
+  EXPECT_EQ(view.error().code, ErrorCode::usage);
+  EXPECT_EQ(view.error().message, "--ttl 500ms is less than this etcd grants, 2s; use --ttl 2s or more");
+  EXPECT_FALSE(one.store.may_be_there());
+  EXPECT_TRUE(one.enter("one", waiting(500ms)));
+}
+
+TEST_F(EtcdStoreTest, AnEntryThatIsGoneIsGoneForEachStep) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)));
+  const auto entry = queue().first[0].entry;
+  EXPECT_TRUE(*another().store.remove({&entry, 1}, wait()));
+  EXPECT_FALSE(*another().store.remove({&entry, 1}, wait()));
+  EXPECT_FALSE(*one.store.look(wait()));
+  EXPECT_FALSE(one.confirm(holding(10s)));
+  EXPECT_EQ(size(), 0U);
+  EXPECT_FALSE(*one.store.leave({}, wait()));
+}
+
+TEST_F(EtcdStoreTest, AnEntryThatWasWrittenSinceIsNotRemoved) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", waiting(10s)));
+  const auto entry = queue().first[0].entry;
+  ASSERT_TRUE(one.confirm(holding(10s)));
+  EXPECT_FALSE(*another().store.remove({&entry, 1}, wait()));
+  EXPECT_EQ(size(), 1U);
+}
+
+TEST_F(EtcdStoreTest, AnotherProcessGoesOnWithTheToken) {
+  auto one = another();
+  const auto view = one.enter("a", holding(10s));
+  ASSERT_TRUE(another().enter("a-x", waiting(10s)));
+  auto other = another();
+  EXPECT_FALSE(*other.store.find("b", wait()));
+  EXPECT_FALSE(other.store.may_be_there());
+  const auto found = *other.store.find("a", wait());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->fence, view->fence);
+  EXPECT_EQ(found->entry.token, "a");
+  EXPECT_GT(found->ttl_left, 5s);
+  EXPECT_TRUE(other.store.may_be_there());
+  EXPECT_EQ(other.confirm(holding(10s))->fence, view->fence);
+  EXPECT_EQ(one.confirm(holding(10s))->fence, view->fence);
+  EXPECT_TRUE(*other.store.leave({.is_told = true}, wait()));
+  EXPECT_TRUE(*another().store.was_released("a", wait()));
+  EXPECT_FALSE(*another().store.was_released("a-x", wait()));
+  EXPECT_FALSE(one.confirm(holding(10s)));
+}
+
+TEST_F(EtcdStoreTest, WhatLeavesMayBeRememberedOrKeepItsPlace) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", holding(30s)));
+  ASSERT_TRUE(another().enter("two", waiting(30s)));
+  Farewell farewell{.hold = 5s, .kept = holding(30s), .last_run = "0 ok", .remembered = 24h};
+  farewell.kept.state = State::ended;
+  EXPECT_TRUE(*one.store.leave(farewell, wait()));
+  EXPECT_FALSE(one.store.may_be_there());
+  auto seen = queue();
+  EXPECT_EQ(seen.size, 2);
+  EXPECT_EQ(seen.last_run, "0 ok");
+  EXPECT_EQ(seen.first[0].record->state, State::ended);
+  EXPECT_LE(seen.first[0].ttl_left, 5s);
+  auto two = another();
+  ASSERT_TRUE(*two.store.find("two", wait()));
+  EXPECT_TRUE(*two.store.leave({.last_run = "1 bad", .remembered = 24h}, wait()));
+  EXPECT_EQ(queue().last_run, "1 bad");
+  // What is gone has not run to its end.
+  EXPECT_FALSE(*two.store.leave({.last_run = "2 gone", .remembered = 24h}, wait()));
+  EXPECT_EQ(queue().last_run, "1 bad");
+}
+
+TEST_F(EtcdStoreTest, LocksAreListedOnceEach) {
+  const std::string prefix = key_;
+  key_ = prefix + ":b";
+  auto one = another();
+  auto two = another();
+  ASSERT_TRUE(one.enter("one", waiting(10s)) && two.enter("two", waiting(10s)));
+  key_ = prefix + ":a-%";
+  auto three = another();
+  ASSERT_TRUE(three.enter("three", waiting(10s)));
+  ASSERT_TRUE(*three.store.leave({.last_run = "0 x", .remembered = 1h}, wait()));
+  EXPECT_EQ(*one.store.list(prefix + ":", wait()), (std::vector<std::string>{prefix + ":a-%", prefix + ":b"}));
+  EXPECT_TRUE(one.store.list(prefix + ":c", wait())->empty());
+}
+
+TEST_F(EtcdStoreTest, ManyLocksAreReadInTheirOrder) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)));
+  std::vector<std::string> keys;
+  for (int i = 0; i < 100; ++i) keys.push_back(i == 70 ? key_ : "none" + std::to_string(i));
+  const auto queues = *one.store.read(keys, 0, wait());
+  ASSERT_EQ(queues.size(), keys.size());
+  EXPECT_EQ(queues[69].size, 0);
+  EXPECT_EQ(queues[70].size, 1);
+  EXPECT_TRUE(queues[70].first.empty());
+  EXPECT_GT((*one.store.read(keys, 5, wait()))[70].first.at(0).ttl_left, 5s);
+}
+
+TEST_F(EtcdStoreTest, WhoLeavesLeavesNoLease) {
+  const auto before = leases();
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", waiting(10s)));
+  ASSERT_TRUE(one.confirm(holding(10s)) && one.confirm(holding(10s)));
+  EXPECT_EQ(new_leases(before).size(), 3U);
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  EXPECT_EQ(new_leases(before).size(), 0U);
+}
+
+// Whether something has been told within what a busy machine may need.
+ordered::Told told(One& one) {
+  ordered::Told told;
+  const auto until = BootClock::now() + 20s;
+  while (BootClock::now() < until && told.gone.empty() && !told.is_unclear) {
+    auto fds = one.store.wait_fds();
+    poller.wait(fds, BootClock::now() + 20ms);
+    auto more = *one.store.drain();
+    told.gone.insert(told.gone.end(), more.gone.begin(), more.gone.end());
+    told.is_unclear |= more.is_unclear;
+  }
+  return told;
+}
+
+TEST_F(EtcdStoreTest, AWatchTellsWhatHasHappenedSinceTheLastView) {
+  auto one = another();
+  auto two = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)));
+  const auto view = two.enter("two", waiting(10s));
+  ASSERT_TRUE(one.confirm(holding(10s)));
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::one, .entry = view->ahead[0]}, wait()));
+  const auto what = told(two);
+  EXPECT_EQ(what.gone, std::vector<std::string>{"one"});
+  EXPECT_FALSE(what.is_unclear);
+}
+
+TEST_F(EtcdStoreTest, AWatchOfAllStandsOnAndTellsOfWritesWhereTheyCount) {
+  auto one = another();
+  auto two = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)) && two.enter("two", waiting(10s)));
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
+  EXPECT_EQ(two.client.streams, 1);
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all, .is_of_writes = true}, wait()));
+  EXPECT_EQ(two.client.streams, 2);
+  ASSERT_TRUE(one.confirm(holding(10s)));
+  EXPECT_TRUE(told(two).is_unclear);
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  EXPECT_EQ(told(two).gone, std::vector<std::string>{"one"});
+}
+
+TEST_F(EtcdStoreTest, AWatchWhosePastIsCompactedIsUnclear) {
+  auto one = another();
+  auto two = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)) && two.enter("two", waiting(10s)));
+  ASSERT_TRUE(one.confirm(holding(10s)));
+  const auto view = one.confirm(holding(10s));
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  auto client = client_of(*etcd_);
+  const Call range{"/v3/kv/range", {{"key", "eA=="}}};
+  const auto revision = (*client->flight({&range, 1}, wait())).front()->at("header").at("revision");
+  const Call compact{"/v3/kv/compaction", {{"revision", revision}}};
+  ASSERT_TRUE((*client->flight({&compact, 1}, wait())).front());
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
+  EXPECT_TRUE(told(two).is_unclear);
+  ASSERT_TRUE(two.confirm(holding(10s)));
+  ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
+  EXPECT_EQ(two.client.streams, 2);
+}
+
+TEST_F(EtcdStoreTest, AWaiterIsKept) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", waiting(10s)));
+  EXPECT_TRUE(*one.store.keep(wait()));
+  EXPECT_EQ(one.client.paths.back(), "/v3/lease/keepalive");
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  EXPECT_FALSE(*one.store.keep(wait()));
+}
+
+}  // namespace
+}  // namespace rlock::etcd
