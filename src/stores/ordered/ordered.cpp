@@ -27,7 +27,7 @@ constexpr Duration usual_look = 5s;
 constexpr Duration nearest_look = 1s;
 constexpr Duration look_of_near_rank = 100ms;
 constexpr Duration look_of_far_rank = 60ms;
-constexpr Duration claim_of_rank = 100ms;
+constexpr Duration claim_of_rank = 25ms;
 
 Duration jittered(Duration pause) {
   static std::minstd_rand random{base::random_seed()};
@@ -191,7 +191,9 @@ Result<void> Ordered::claim(const std::string& token, const Queue& queue, Wait w
   heads.resize(holders_in(std::span<const Listed>(heads)));
   std::erase_if(heads, [&](const Listed& head) { return head.entry.token == token; });
   const auto lapsed = claims_.lapsed(heads);
-  if (!lapsed.empty()) (void)RLOCK_TRY(store_->remove(lapsed, wait));
+  if (lapsed.empty()) return {};
+  (void)RLOCK_TRY(store_->remove(lapsed, wait));
+  claims_.moved();
   return {};
 }
 

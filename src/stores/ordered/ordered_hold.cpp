@@ -21,13 +21,18 @@ namespace {
 constexpr std::int64_t most_released = 1'000;
 constexpr int max_force_tries = 5;
 
+// Neither one that waits nor one whose command has ended: under --hold nobody renews it.
+bool holds_now(const std::optional<Listed>& found) {
+  return found && found->record && found->record->state == Record::State::holds;
+}
+
 }  // namespace
 
 // Of an entry of another process too: nested runs, the keeper and `renew` know its token alone.
 Result<std::optional<View>> Ordered::renewed(const lock::Request& request, Wait wait) {
   if (!record_) {
     const auto found = RLOCK_TRY(store_->find(request.token, wait));
-    if (!found || !found->record || found->record->state == Record::State::waits) return std::nullopt;
+    if (!holds_now(found)) return std::nullopt;
     record_ = found->record;
   }
   auto record = *record_;
@@ -52,7 +57,7 @@ Result<Standing> Ordered::renew(const lock::Request& request, lock::Watch watch,
 Result<Standing> Ordered::check(const lock::Request& request, Wait wait) {
   wait = bounded(wait);
   const auto found = RLOCK_TRY(store_->find(request.token, wait));
-  if (!found || !found->record || found->record->state == Record::State::waits) return without_us(request, wait);
+  if (!holds_now(found)) return without_us(request, wait);
   record_ = found->record;
   return Standing{
       .holder = Standing::Holder::us, .fence = found->fence, .record = lock_record(*found), .mode = found->entry.mode};
@@ -68,7 +73,12 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
                                         Wait wait) {
   wait = bounded(wait);
   if (options.force == lock::Force::yes) return force(request, wait);
-  if (!store_->may_be_there()) (void)RLOCK_TRY(store_->find(request.token, wait));
+  if (!store_->may_be_there()) {
+    const auto found = RLOCK_TRY(store_->find(request.token, wait));
+    // A hold belongs to nobody any more.
+    const bool has_ended = found && found->record && found->record->state == Record::State::ended;
+    if (has_ended) return lock::Released{ReleaseOutcome::not_owner};
+  }
   bool was_there = false;
   if (store_->may_be_there()) {
     const auto farewell = RLOCK_TRY(farewell_of(request, options, wait));
