@@ -19,7 +19,7 @@
 set -euo pipefail
 
 # Trials of deadlines, or of a machine with all its cores busy: the machine is theirs alone, after all others.
-alone=(waiting_stalls faults/{lease,soak,minorities,restarts,failovers,split_brain} tools/soak)
+alone=(waiting_stalls faults/{lease,soak,consensus,minorities,restarts,failovers,split_brain} tools/soak)
 # What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
 # guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
 at_risk=(

@@ -9,7 +9,7 @@
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
 # with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
-# libraries, 100 failovers of Sentinels, plain, under --grace and under --replicas, masters cut off with their clients, services with Redisson where there is a
+# libraries, members of etcd that are killed, cut off or stall, 100 failovers of Sentinels, plain, under --grace and under --replicas, masters cut off with their clients, services with Redisson where there is a
 # JDK, the package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -58,7 +58,11 @@ step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
 step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"
 step 'majorities of five servers' python3 -B tests/faults/minorities.py --seconds $((seconds / 4)) --majority --seed "$seed"
-for topology in single sentinel cluster redlock; do
+step 'three members of etcd' python3 -B tests/faults/consensus.py --seconds "$seconds" --seed "$seed"
+step 'three members of etcd, many and short' python3 -B tests/faults/consensus.py --seconds $((seconds / 4)) --contenders 20 \
+  --ttl 2 --every 4 --seed $((seed + 1))
+step 'stalls of etcd' python3 -B tests/faults/stalls.py --store etcd --waiters 1,4,100 --bound 2
+for topology in single sentinel cluster redlock etcd; do
   step "several keys, $topology" python3 -B tests/faults/several_keys.py --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 24 --kills 2 --shared 0.2 --seed "$seed"
 done
@@ -66,11 +70,11 @@ beside() { PATH=/usr/bin:$PATH python3 -B tests/faults/beside.py --seconds 60 --
 step 'rlocks beside libraries' beside --rlocks 5 --libraries 2 --max-gap 3
 step 'an rlock beside libraries' beside --rlocks 1 --libraries 5 --max-wait 1
 step 'rlocks beside libraries that hold for longer' beside --rlocks 4 --libraries 4 --hold 30 --max-gap 5
-for topology in single cluster redlock; do
+for topology in single cluster redlock etcd; do
   step "readers and writers, $topology" python3 -B tests/faults/modes.py --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
 done
-for topology in single cluster; do
+for topology in single cluster etcd; do
   step "slots, $topology" python3 -B tests/faults/modes.py --slots 5 --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
 done

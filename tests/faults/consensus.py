@@ -9,7 +9,7 @@ Each member is in a network namespace and on a disk of its own (as root; elsewhe
     stop        SIGSTOP of one
     split       no other member reaches it; clients do
     cut         nobody reaches it
-    disk        its disk takes no write
+    disk        the leader's disk takes no write
     compact     the history is compacted, and each member defragmented (etcd)
     clients     a third of the rlocks are stopped, for up to twice the ttl
 Each lasts for half of --every, with the leader struck two times of three, and then half of it is quiet. Contenders run
@@ -51,10 +51,10 @@ class Trouble:
         self.field, self.contenders, self.options = field, contenders, options
         self.chance, self.log = random.Random(options.seed), []
 
-    def whom(self):
-        """Two times of three the leader."""
+    def whom(self, kind):
+        """Two times of three the leader, whose disk alone holds up the others."""
         leader = self.field.leader()
-        if leader and self.chance.random() < 2 / 3:
+        if leader and (kind == "disk" or self.chance.random() < 2 / 3):
             return leader, "leader"
         return self.chance.choice(self.field.followers()), "follower"
 
@@ -64,7 +64,7 @@ class Trouble:
             name = "members" if kind == "compact" else "a third"
             getattr(self, kind)(seconds)
         else:
-            member, name = self.whom()
+            member, name = self.whom(kind)
             getattr(self, kind)(member, seconds)
         self.log.append((kind, name, begin, boottime_ns()))
 
