@@ -1,5 +1,6 @@
 // The steps of a lock in etcd, at a real member.
 #include "etcd_fixture.hpp"
+#include "stores/ordered/ordered.hpp"
 
 namespace rlock::etcd {
 namespace {
@@ -213,6 +214,16 @@ TEST_F(EtcdStoreTest, AWatchWhosePastIsCompactedIsUnclear) {
   ASSERT_TRUE(two.confirm(holding(10s)));
   ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
   EXPECT_EQ(two.client.streams, 2);
+}
+
+TEST_F(EtcdStoreTest, SinceWhenALockIsHeldIsKnownAfterARenewalToo) {
+  ordered::Ordered lock(std::make_unique<EtcdStore>(client_of(*etcd_), "/rlock", key_));
+  const lock::Request request{.name = {.key = key_, .wire_key = key_}, .token = "one", .ttl = 10s, .who = {}};
+  ASSERT_TRUE(std::holds_alternative<lock::Grant>(*lock.acquire(request, lock::Queue::no, wait())));
+  const auto since = queue().first[0].record->since_us;
+  ASSERT_GT(since, 1'500'000'000'000'000);
+  ASSERT_TRUE(lock.renew(request, lock::Watch::no, wait()));
+  EXPECT_GE(queue().first[0].record->since_us, since);
 }
 
 TEST_F(EtcdStoreTest, AWaiterIsKept) {

@@ -13,7 +13,6 @@ using base::ErrorCode;
 using base::Instant;
 using base::Result;
 using base::Wait;
-using ordered::Farewell;
 using ordered::Join;
 using ordered::Listed;
 using ordered::Record;

@@ -51,8 +51,11 @@ Result<std::optional<View>> Ordered::enter(const lock::Request& request, lock::Q
   const auto record = record_of(request, may_hold_at_once ? Record::State::holds : Record::State::waits);
   is_made_here_ = true;
   auto view = store_->enter(request.token, request.mode, record, join, wait);
-  if (view && *view) record_ = record;
-  if (view && *view) kept_at_ = BootClock::now();
+  if (!view || !*view) return view;
+  record_ = record;
+  // Before the first answer nobody knew the store's time.
+  if (record_->since_us == 0) record_->since_us = store_->now_us();
+  kept_at_ = BootClock::now();
   return view;
 }
 
