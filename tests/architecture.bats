@@ -28,8 +28,9 @@ only() {
   only stores/quorum lock base
   only stores/ordered lock base
   only stores/etcd stores/common stores/ordered lock net base
+  only stores/zookeeper stores/common stores/ordered lock net base
   only stores/redis stores/common stores/quorum lock net base
-  only stores/registry stores/common stores/redis stores/etcd lock net base
+  only stores/registry stores/common stores/redis stores/etcd stores/zookeeper lock net base
   only show lock base
   only commands show stores/registry stores/common lock process base
   only cli commands show stores/registry stores/common lock base
@@ -37,7 +38,7 @@ only() {
 }
 
 @test "a store is named in its own room and in the registry: nobody else knows which stores there are" {
-  run ! grep -rnE '\b(redis|etcd)::' "$src" --include='*.?pp' --exclude-dir={redis,etcd,registry}
+  run ! grep -rnE '\b(redis|etcd|zookeeper)::' "$src" --include='*.?pp' --exclude-dir={redis,etcd,zookeeper,registry}
 }
 
 @test "the arithmetic of a lease is in lock/lease alone" {

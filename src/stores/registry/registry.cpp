@@ -7,6 +7,7 @@
 #include "net/url.hpp"
 #include "stores/etcd/store.hpp"
 #include "stores/redis/store.hpp"
+#include "stores/zookeeper/store.hpp"
 
 namespace rlock::stores {
 
@@ -15,7 +16,7 @@ using base::Result;
 namespace {
 
 // The first is that of the default URL, and says what is wrong with a URL that none knows.
-const std::array kinds{&redis::store_kind, &etcd::store_kind};
+const std::array kinds{&redis::store_kind, &etcd::store_kind, &zookeeper::store_kind};
 
 const Kind& kind_of(std::string_view url) {
   const auto scheme = url.substr(0, url.find("://"));
@@ -91,7 +92,10 @@ std::vector<std::string> url_starts() {
 
 std::string libraries() {
   std::string text;
-  for (const auto* kind : kinds) text += (text.empty() ? "" : ", ") + kind->libraries();
+  for (const auto* kind : kinds) {
+    const auto more = kind->libraries();
+    text += (text.empty() || more.empty() ? "" : ", ") + more;
+  }
   return text;
 }
 

@@ -1,0 +1,299 @@
+#include "stores/zookeeper/session.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/random_seed.hpp"
+#include "base/text.hpp"
+#include "net/resolve.hpp"
+
+namespace rlock::zookeeper {
+
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+
+namespace {
+
+// For what one member is asked: the others have to have their turn while the lease lasts.
+constexpr Duration member_timeout{2'000};
+// Whoever tells without an end fills no memory.
+constexpr std::size_t max_news = 1'000;
+constexpr std::string_view hex_digits = "0123456789abcdef";
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) base::append_hex(text, static_cast<unsigned char>(c));
+  return text;
+}
+
+std::optional<std::string> bytes_of(std::string_view hex) {
+  std::string bytes;
+  for (; hex.size() >= 2; hex.remove_prefix(2)) {
+    const auto high = hex_digits.find(hex[0]);
+    const auto low = hex_digits.find(hex[1]);
+    if (high == hex_digits.npos || low == hex_digits.npos) return std::nullopt;
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return hex.empty() ? std::optional(bytes) : std::nullopt;
+}
+
+std::optional<std::uint64_t> hex_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value, 16);
+  return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
+}
+
+std::string hex_of(std::uint64_t value) {
+  std::string text;
+  for (int shift = 56; shift >= 0; shift -= 8) base::append_hex(text, static_cast<unsigned char>(value >> shift));
+  return text;
+}
+
+std::int32_t milliseconds(Duration timeout) {
+  return static_cast<std::int32_t>(
+      std::clamp<Duration::rep>(timeout.count(), 1, std::numeric_limits<std::int32_t>::max()));
+}
+
+}  // namespace
+
+std::string SessionId::encode() const {
+  return hex_of(static_cast<std::uint64_t>(id)) + "-" + hex(password) + "-" +
+         hex_of(static_cast<std::uint64_t>(timeout.count()));
+}
+
+std::optional<SessionId> SessionId::decode(std::string_view text) {
+  const auto id = hex_number(base::take_until(text, '-'));
+  const auto password = bytes_of(base::take_until(text, '-'));
+  const auto timeout = hex_number(text);
+  if (!id || *id == 0 || !password || !timeout || *timeout > std::numeric_limits<std::int32_t>::max()) {
+    return std::nullopt;
+  }
+  return SessionId{static_cast<std::int64_t>(*id), *password, Duration(*timeout)};
+}
+
+Session::Session(const Ensemble& ensemble, Duration timeout)
+    : ensemble_(ensemble), timeout_(timeout), member_(base::random_seed() % ensemble_.members.size()) {
+  name_member();
+}
+
+void Session::name_member() { name_ = "ZooKeeper at " + ensemble_.members[member_].name(); }
+
+void Session::next_member() {
+  connection_.reset();
+  member_ = (member_ + 1) % ensemble_.members.size();
+  name_member();
+}
+
+Wait Session::bounded(Wait wait) const { return wait.at_most(BootClock::now() + std::min(timeout_, member_timeout)); }
+
+template <class T>
+Result<T> Session::dropped(base::Error error) {
+  if (error.code == ErrorCode::interrupted) {
+    disconnect();
+  } else {
+    next_member();
+  }
+  return std::unexpected(std::move(error));
+}
+
+Result<Connection> Session::open_member(Wait wait) {
+  const auto& member = ensemble_.members[member_];
+  const auto addresses = RLOCK_TRY(net::resolve(member, member.host, wait));
+  auto socket = RLOCK_TRY(net::connect(addresses, name_, wait));
+  if (!ensemble_.tls) return Connection::open(net::plain_stream(std::move(socket)), name_, wait);
+  auto stream = RLOCK_TRY(net::tls_stream(std::move(socket), member.host, *ensemble_.tls));
+  return Connection::open(std::move(stream), name_, wait);
+}
+
+std::string Session::frames_of(std::span<const Request> requests) {
+  std::string frames;
+  for (const auto& request : requests) {
+    const bool is_ping = request.op == Request::Op::ping;
+    // Never 0 or less, which others have.
+    if (!is_ping) number_ = number_ % std::numeric_limits<std::int32_t>::max() + 1;
+    frames += frame_of(is_ping ? number_of_ping : number_, request);
+  }
+  return frames;
+}
+
+Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const Request> requests, Wait wait) {
+  connection_.reset();
+  news_ = {};
+  connection_ = RLOCK_TRY(open_member(wait));
+  ++connections_;
+  auto frames = frame_of(greeting);
+  if (!ensemble_.user.empty()) {
+    frames += frame_of(number_of_auth, digest_auth(ensemble_.user, ensemble_.password));
+  }
+  frames += frames_of(requests);
+  sent_at_ = BootClock::now();
+  RLOCK_TRY(connection_->send(frames, wait));
+  auto frame = connection_->next(wait);
+  if (!frame && !wait.is_over() && frame.error().code == ErrorCode::unreachable) {
+    frame.error().message += std::string("; it may not serve now, have too many connections, or want ") +
+                             (ensemble_.tls ? "none of TLS (zookeeper://)" : "TLS (zookeepers://)");
+  }
+  auto welcome = read_welcome(RLOCK_TRY(std::move(frame)));
+  if (!welcome) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
+  if (welcome->is_read_only) return fail(ErrorCode::unready, name_ + " has no majority, and may only be read");
+  return std::move(*welcome);
+}
+
+// All members, as long as they say at once that they do not serve.
+Result<Welcome> Session::connect(const Greeting& greeting, std::span<const Request> requests, Wait wait) {
+  for (auto left = ensemble_.members.size();;) {
+    auto welcome = connect_one(greeting, requests, wait);
+    if (welcome) return welcome;
+    const bool may_pass = welcome.error().code == ErrorCode::unreachable || welcome.error().code == ErrorCode::unready;
+    if (!may_pass || --left == 0 || wait.is_over()) return dropped<Welcome>(std::move(welcome).error());
+    next_member();
+  }
+}
+
+Result<void> Session::create(Duration timeout, Wait wait) {
+  id_.reset();
+  const auto welcome =
+      RLOCK_TRY(connect({.timeout_ms = milliseconds(timeout), .last_seen = last_seen_}, {}, bounded(wait)));
+  if (welcome.timeout_ms <= 0) {
+    return dropped<void>({ErrorCode::unready, name_ + " makes no session"});
+  }
+  id_ = SessionId{welcome.id, welcome.password, Duration(welcome.timeout_ms)};
+  return {};
+}
+
+void Session::take_up(SessionId id) {
+  connection_.reset();
+  id_ = std::move(id);
+}
+
+Result<Session::Reopened> Session::reopen(Duration timeout, std::span<const Request> requests, Wait wait) {
+  wait = bounded(wait);
+  const Greeting greeting{id_->id, id_->password, milliseconds(timeout), last_seen_};
+  const auto welcome = RLOCK_TRY(connect(greeting, requests, wait));
+  if (welcome.timeout_ms <= 0) {
+    next_member();  // this one may be cut off
+    return Reopened{.is_expired = true};
+  }
+  auto said = RLOCK_TRY(answers(requests.size(), wait));
+  return Reopened{.granted = Duration(welcome.timeout_ms), .answers = std::move(said)};
+}
+
+Result<std::vector<Answer>> Session::flight(std::span<const Request> requests, Wait wait) {
+  if (!connection_) return fail(ErrorCode::unreachable, name_ + ": the connection broke");
+  wait = bounded(wait);
+  const auto sent = connection_->send(frames_of(requests), wait);
+  if (!sent) return dropped<std::vector<Answer>>(sent.error());
+  return answers(requests.size(), wait);
+}
+
+Result<std::int32_t> Session::post(const Request& request) {
+  if (!connection_) return fail(ErrorCode::unreachable, name_ + ": the connection broke");
+  base::PlainPoller poller;
+  const auto sent = connection_->send(frames_of({&request, 1}), {BootClock::now(), poller});
+  if (!sent) return dropped<std::int32_t>(sent.error());
+  return number_;
+}
+
+void Session::close() {
+  if (connection_) (void)post(zookeeper::close_session());
+  connection_.reset();
+  id_.reset();
+  news_ = {};
+}
+
+// The message, unless it is news, or the answer to our name.
+Result<std::optional<Message>> Session::sorted(const std::string& frame) {
+  auto message = read_message(frame);
+  if (!message) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
+  last_seen_ = std::max(last_seen_, message->seen);
+  if (message->number == number_of_auth) {
+    if (message->answer.code != Code::ok) return std::unexpected(error_of(Code::auth_failed));
+    return std::nullopt;
+  }
+  if (message->number != number_of_event) return message;
+  auto event = read_event(message->answer.body);
+  if (!event) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
+  if (news_.events.size() < max_news) news_.events.push_back(std::move(*event));
+  return std::nullopt;
+}
+
+Result<std::vector<Answer>> Session::answers(std::size_t count, Wait wait) {
+  std::vector<Answer> answers;
+  auto expected = number_ - static_cast<std::int32_t>(count);
+  while (answers.size() < count) {
+    const auto frame = connection_->next(wait);
+    if (!frame) return dropped<std::vector<Answer>>(frame.error());
+    auto message = sorted(*frame);
+    if (!message) return dropped<std::vector<Answer>>(message.error());
+    if (!*message) continue;
+    const bool is_ours = (*message)->number == number_of_ping || (*message)->number > expected;
+    if (is_ours) {
+      expected = std::max(expected, (*message)->number);
+      answers.push_back(std::move((*message)->answer));
+    } else if (news_.answers.size() < max_news) {
+      news_.answers.push_back(std::move(**message));
+    }
+  }
+  if (!connection_->has_received()) return answers;
+  // What came together with an answer makes no descriptor readable.
+  auto news = drain();
+  if (!news) return std::unexpected(std::move(news).error());
+  news_ = std::move(*news);
+  return answers;
+}
+
+Result<Session::News> Session::drain() {
+  while (connection_) {
+    const auto frame = connection_->poll();
+    if (!frame) {
+      if (!news_.is_empty()) break;
+      return dropped<News>(frame.error());
+    }
+    if (!*frame) break;
+    auto message = sorted(**frame);
+    if (!message) return dropped<News>(message.error());
+    if (*message && news_.answers.size() < max_news) news_.answers.push_back(std::move(**message));
+  }
+  return std::exchange(news_, {});
+}
+
+base::Error Session::error_of(Code code) {
+  const auto number = std::to_string(static_cast<std::int32_t>(code));
+  switch (code) {
+    case Code::no_auth:
+    case Code::auth_failed:
+    case Code::needs_sasl: {
+      if (ensemble_.user.empty())
+        return {ErrorCode::refused, name_ + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
+      auto why = name_ + " denies this to the user " + base::printable(ensemble_.user) + ", or the password is wrong";
+      if (!ensemble_.password_source.empty()) why += "; the password comes from " + ensemble_.password_source;
+      return {ErrorCode::refused, std::move(why)};
+    }
+    case Code::ephemeral_on_local_session:
+      return {
+          ErrorCode::configuration,
+          name_ + " keeps sessions to itself; set localSessionsUpgradingEnabled=true, or localSessionsEnabled=false"};
+    case Code::quota_exceeded:
+      return {ErrorCode::unready, name_ + ": the quota of the node is used up"};
+    case Code::throttled:
+      return {ErrorCode::unready, name_ + " has too many requests"};
+    case Code::session_moved:
+    case Code::session_expired:
+    case Code::not_read_only:
+    case Code::connection_loss:
+    case Code::operation_timeout:
+      next_member();
+      return {ErrorCode::unreachable, name_ + " did not carry it out (" + number + ")"};
+    default:
+      return {ErrorCode::internal, name_ + " answers with error " + number};
+  }
+}
+
+}  // namespace rlock::zookeeper

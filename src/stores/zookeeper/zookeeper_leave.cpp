@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/bounds.hpp"
+#include "base/random_seed.hpp"
+#include "base/text.hpp"
+#include "stores/zookeeper/zookeeper_store.hpp"
+
+// How an entry ends, and what it leaves behind. All of it is written together, or nothing.
+namespace rlock::zookeeper {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+using ordered::Entry;
+using ordered::Farewell;
+
+namespace {
+
+constexpr int max_tries = 10;
+// Tokens that a queue keeps of those that left it.
+constexpr std::ptrdiff_t max_marks = 16;
+// Last runs that are looked at for each that is new.
+constexpr std::size_t max_pruned = 4;
+
+// A line a token, the latest last.
+std::string with_mark(const std::string& marks, const std::string& token) {
+  auto all = marks + node_name(token) + "\n";
+  while (std::ranges::count(all, '\n') > max_marks) all.erase(0, all.find('\n') + 1);
+  return all;
+}
+
+bool has_mark(const std::string& marks, const std::string& token) {
+  return ("\n" + marks).contains("\n" + node_name(token) + "\n");
+}
+
+}  // namespace
+
+// An unanswered try may have made an entry: what ends the session ends that too, and nothing of it comes late.
+Result<bool> ZookeeperStore::leave_unknown(Wait wait) {
+  bool was_there = false;
+  if (session_.id()) {
+    const auto answers = RLOCK_TRY(ask_as_us({get_children(queue_), close_session()}, wait));
+    if (answers) {
+      const auto entries = entries_in(read_children(answers->front().body).value_or(std::vector<std::string>()));
+      was_there = std::ranges::find(entries, token_, &EntryName::token) != entries.end();
+    }
+  }
+  session_.disconnect();
+  forget();
+  return was_there;
+}
+
+// nullopt: our session has ended.
+Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_to_leave(const std::vector<Request>& requests,
+                                                                            Wait wait) {
+  if (session_.id() && !own_->is_kept) return ask_as_us(requests, wait);
+  return RLOCK_TRY(ask(requests, wait));
+}
+
+// Keeps our token in the data of the queue.
+Result<Request> ZookeeperStore::marked(Wait wait) {
+  const auto answers = RLOCK_TRY(ask_to_leave({get_data(queue_)}, wait));
+  const auto node = answers ? read_node(answers->front().body) : std::nullopt;
+  const auto marks = node ? node->data : "";
+  return set_data(queue_, with_mark(marks, token_), node ? node->stat.version : any_version);
+}
+
+Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
+  if (!may_be_there_) return false;
+  if (!own_) return leave_unknown(wait);
+  watched_.reset();
+  auto kept = *own_;
+  kept.is_kept = true;
+  auto record = farewell.kept;
+  record.ttl = farewell.hold;
+  record.session = fence_text(fence_);
+  const auto last_run = last_run_path(wire_key_);
+  const auto run = std::to_string(farewell.remembered.count()) + " " + farewell.last_run;
+  bool is_first_run = false;
+  for (int tries = 0; tries < max_tries; ++tries) {
+    std::vector<Request> all{zookeeper::remove(path_of(*own_))};
+    if (farewell.hold > base::Duration::zero()) {
+      all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));
+    }
+    if (!farewell.last_run.empty()) {
+      all.push_back(is_first_run ? create(last_run, run, owner(), Lifetime::persistent) : set_data(last_run, run));
+    }
+    if (farewell.is_told) all.push_back(RLOCK_TRY(marked(wait)));
+    const auto answers = RLOCK_TRY(ask_to_leave({multi(all)}, wait));
+    if (!answers) return RLOCK_TRY(gone_or_unknown(wait)).has_value();
+    const auto outcome = read_multi(answers->front());
+    if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+    if (outcome->code == Code::ok) {
+      if (is_first_run) (void)prune(wait);
+      forget();
+      return true;
+    }
+    const bool is_ours = outcome->failed == 0;
+    if (is_ours && outcome->code == Code::no_node) {
+      forget();
+      return false;
+    }
+    const bool may_change =
+        outcome->code == Code::no_node || outcome->code == Code::node_exists || outcome->code == Code::bad_version;
+    if (is_ours || !may_change) return std::unexpected(session_.error_of(outcome->code));
+    if (outcome->code == Code::no_node && is_first_run) RLOCK_TRY(make_parents(wait));
+    if (outcome->code != Code::bad_version) is_first_run = outcome->code == Code::no_node;
+  }
+  return fail(ErrorCode::unready, name() + ": the lock changes too fast to be released; try again");
+}
+
+// Of keys that are used once the last run would stay for ever: who writes a new one looks at some others.
+Result<void> ZookeeperStore::prune(Wait wait) {
+  const auto parent = place_.root + "/l";
+  const auto listed = RLOCK_TRY(ask_to_leave({get_children(parent)}, wait));
+  const auto names = listed ? read_children(listed->front().body) : std::nullopt;
+  if (!names || names->empty()) return {};
+  std::vector<Request> looks;
+  const auto from = base::random_seed();
+  for (std::size_t i = 0; i < std::min(names->size(), max_pruned); ++i) {
+    looks.push_back(get_data(parent + "/" + (*names)[(from + i) % names->size()]));
+  }
+  const auto seen = RLOCK_TRY(ask_to_leave(looks, wait));
+  std::vector<Request> ends;
+  for (std::size_t i = 0; seen && i < looks.size(); ++i) {
+    const auto node = read_node((*seen)[i].body);
+    if ((*seen)[i].code != Code::ok || !node || last_run_in(*node)) continue;
+    ends.push_back(zookeeper::remove(parent + "/" + (*names)[(from + i) % names->size()], node->stat.version));
+  }
+  if (!ends.empty()) (void)RLOCK_TRY(ask_to_leave(ends, wait));
+  return {};
+}
+
+Result<bool> ZookeeperStore::remove(std::span<const Entry> entries, Wait wait) {
+  std::vector<Request> requests;
+  for (const auto& entry : entries) {
+    const EntryName name{static_cast<std::uint32_t>(entry.order), entry.token, entry.mode, is_kept(entry.version)};
+    requests.push_back(zookeeper::remove(path_of(name), data_version(entry.version)));
+  }
+  if (requests.empty()) return true;
+  const auto answers = RLOCK_TRY(ask(requests, wait));
+  bool are_all = true;
+  for (const auto& answer : answers) {
+    const bool is_other = answer.code == Code::no_node || answer.code == Code::bad_version;
+    if (answer.code != Code::ok && !is_other) return std::unexpected(session_.error_of(answer.code));
+    are_all = are_all && !is_other;
+  }
+  return are_all;
+}
+
+Result<bool> ZookeeperStore::was_released(const std::string& token, Wait wait) {
+  const auto answers = RLOCK_TRY(ask({get_data(queue_)}, wait));
+  const auto node = read_node(answers.front().body);
+  return answers.front().code == Code::ok && node && has_mark(node->data, token);
+}
+
+}  // namespace rlock::zookeeper

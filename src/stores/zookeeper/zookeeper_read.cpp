@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/bounds.hpp"
+#include "base/text.hpp"
+#include "lock/lease.hpp"
+#include "stores/zookeeper/zookeeper_store.hpp"
+
+// What others have.
+namespace rlock::zookeeper {
+
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+using ordered::Listed;
+using ordered::Queue;
+using ordered::Record;
+
+namespace {
+
+// Requests in one flight.
+constexpr std::size_t max_flight = 500;
+
+std::int64_t local_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+}  // namespace
+
+std::vector<EntryName> entries_in(const std::vector<std::string>& names) {
+  std::vector<EntryName> entries;
+  for (const auto& name : names) {
+    if (auto entry = EntryName::decode(name)) entries.push_back(std::move(*entry));
+  }
+  std::ranges::sort(entries, {}, &EntryName::order);
+  return entries;
+}
+
+void ZookeeperStore::tell_time(std::int64_t ms) {
+  time_us_ = base::time_us_of(std::chrono::microseconds(base::span_of(ms)).count());
+  time_at_ = BootClock::now();
+}
+
+// ZooKeeper tells the time of what was written, and we may have written nothing: then it is this machine's.
+std::int64_t ZookeeperStore::now_us() const {
+  if (time_us_ == 0) return session_.connection() == 0 ? 0 : local_us();
+  return time_us_ + std::chrono::duration_cast<std::chrono::microseconds>(BootClock::now() - time_at_).count();
+}
+
+base::Error ZookeeperStore::no_root() const {
+  const auto member = name().substr(name().rfind(' ') + 1);
+  return {ErrorCode::configuration, name() + " has no node " + base::printable(place_.root) +
+                                        "; make it: zkCli.sh -server " + member + " create " +
+                                        base::shell_word(place_.root)};
+}
+
+// Over whatever connection stands, or that of a session for this alone.
+Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& requests, Wait wait) {
+  if (!session_.is_open() && session_.id() && own_) {
+    auto answers = RLOCK_TRY(open_again(lease_, requests, wait));
+    if (answers) return std::move(*answers);
+    (void)RLOCK_TRY(gone_or_unknown(wait));
+  }
+  if (!session_.is_open()) {
+    RLOCK_TRY(session_.create(lock::default_ttl, wait));
+    asked_ = lock::default_ttl;
+    lease_ = session_.id()->timeout;
+  }
+  return session_.flight(requests, wait);
+}
+
+// What stands above our entry. Each is gone again when nothing is below it; not so a root that was named.
+Result<void> ZookeeperStore::make_parents(Wait wait) {
+  std::vector<Request> requests;
+  if (place_.is_default_root) requests.push_back(create(place_.root, "", owner(), Lifetime::container));
+  for (const auto& path : {place_.root + "/q", place_.root + "/l", queue_}) {
+    requests.push_back(create(path, "", owner(), Lifetime::container));
+  }
+  const auto answers = RLOCK_TRY(ask(requests, wait));
+  switch (answers.back().code) {
+    case Code::ok:
+    case Code::node_exists:
+      return {};
+    case Code::no_node:
+      // Those above it were refused, or there is nothing to make them in.
+      for (const auto& answer : answers) {
+        if (answer.code == Code::no_auth) return std::unexpected(session_.error_of(answer.code));
+      }
+      return std::unexpected(no_root());
+    default:
+      return std::unexpected(session_.error_of(answers.back().code));
+  }
+}
+
+Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
+  Listed listed{.entry = {name.order, name.token, name.mode, version_of(node.stat.version, name.is_kept)},
+                .fence = static_cast<std::uint64_t>(node.stat.created_in),
+                .record = Record::decode(node.data),
+                .ttl_left = std::nullopt};
+  if (!listed.record) return listed;
+  auto& record = *listed.record;
+  const auto us_of = [](std::int64_t ms) { return base::time_us_of(ms / 1'000, ms % 1'000 * 1'000); };
+  if (record.state == Record::State::waits || record.since_us == 0) record.since_us = us_of(node.stat.created_ms);
+  if (name.is_kept) listed.fence = fence_in(record.session);
+  if (record.state == Record::State::waits) return listed;
+  const auto age = std::chrono::microseconds(std::max<std::int64_t>(now_us() - us_of(node.stat.modified_ms), 0));
+  listed.ttl_left = std::max(record.ttl - std::chrono::duration_cast<Duration>(age), Duration::zero());
+  return listed;
+}
+
+Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
+  token_ = token;
+  const auto answers = RLOCK_TRY(ask({sync(queue_), get_children(queue_)}, wait));
+  const auto& children = answers.back();
+  if (children.code != Code::ok && children.code != Code::no_node) {
+    return std::unexpected(session_.error_of(children.code));
+  }
+  const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
+  const auto entries = entries_in(names.value_or(std::vector<std::string>()));
+  const auto entry = std::ranges::find(entries, token, &EntryName::token);
+  if (entry == entries.end()) return std::nullopt;
+  const auto read = RLOCK_TRY(ask({get_data(path_of(*entry))}, wait));
+  if (read.front().code == Code::no_node) return std::nullopt;
+  if (read.front().code != Code::ok) return std::unexpected(session_.error_of(read.front().code));
+  const auto node = read_node(read.front().body);
+  if (!node) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  auto found = listed(*entry, *node);
+  own_ = *entry;
+  mode_ = entry->mode;
+  fence_ = found.fence;
+  version_ = node->stat.version;
+  may_be_there_ = true;
+  auto id = found.record ? SessionId::decode(found.record->session) : std::nullopt;
+  if (id && (!session_.id() || session_.id()->id != id->id)) {
+    session_.close();
+    lease_ = std::min(found.record->ttl, id->timeout);
+    session_.take_up(std::move(*id));
+  }
+  return found;
+}
+
+// "MS TEXT": for how long the text is to be kept, counted from when it was written.
+std::optional<std::string> ZookeeperStore::last_run_in(const Node& node) const {
+  std::string_view text = node.data;
+  const auto kept = base::span_of(base::number_in(base::take_word(text)));
+  const auto age_us = now_us() - std::chrono::microseconds(base::span_of(node.stat.modified_ms)).count();
+  if (age_us > std::chrono::microseconds(kept).count()) return std::nullopt;
+  return std::string(text);
+}
+
+Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer& children, const Answer& last_run,
+                                       std::int64_t most, Wait wait) {
+  Queue queue;
+  if (last_run.code == Code::ok) {
+    if (const auto node = read_node(last_run.body)) queue.last_run = last_run_in(*node);
+  }
+  for (const auto code : {children.code, last_run.code}) {
+    if (code != Code::ok && code != Code::no_node) return std::unexpected(session_.error_of(code));
+  }
+  if (children.code != Code::ok) return queue;
+  const auto names = read_children(children.body);
+  if (!names) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  const auto entries = entries_in(*names);
+  queue.size = std::ssize(entries);
+  const auto path = queue_path(wire_key) + "/";
+  for (std::size_t from = 0; from < entries.size() && std::ssize(queue.first) < most; from += max_flight) {
+    const auto left = static_cast<std::size_t>(most - std::ssize(queue.first));
+    const auto count = std::min({max_flight, left, entries.size() - from});
+    std::vector<Request> requests;
+    for (std::size_t i = 0; i < count; ++i) requests.push_back(get_data(path + entries[from + i].encode()));
+    const auto answers = RLOCK_TRY(ask(requests, wait));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto node = answers[i].code == Code::ok ? read_node(answers[i].body) : std::nullopt;
+      auto seen = node ? std::optional(listed(entries[from + i], *node)) : std::nullopt;
+      const bool is_over = seen && entries[from + i].is_kept && seen->ttl_left.value_or(Duration(0)) <= Duration(0);
+      if (seen && !is_over) {
+        queue.first.push_back(std::move(*seen));
+      } else {
+        --queue.size;  // it has gone meanwhile
+      }
+    }
+  }
+  return queue;
+}
+
+Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wire_keys, std::int64_t most, Wait wait) {
+  std::vector<Queue> queues;
+  while (!wire_keys.empty()) {
+    const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
+    wire_keys = wire_keys.subspan(part.size());
+    std::vector<Request> requests{sync(queue_), exists(place_.root.empty() ? "/" : place_.root)};
+    for (const auto& key : part) {
+      requests.push_back(get_children(queue_path(key)));
+      requests.push_back(get_data(last_run_path(key)));
+    }
+    const auto answers = RLOCK_TRY(ask(requests, wait));
+    if (answers[1].code == Code::no_node && !place_.is_default_root) return std::unexpected(no_root());
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      queues.push_back(RLOCK_TRY(queue_of(part[i], answers[2 * i + 2], answers[2 * i + 3], most, wait)));
+    }
+  }
+  return queues;
+}
+
+// What is below one of the two nodes; a queue that nobody is in is left out.
+Result<std::vector<std::string>> ZookeeperStore::children_of(const std::string& path, Wait wait) {
+  const auto root = place_.root.empty() ? "/" : place_.root;
+  const auto answers = RLOCK_TRY(ask({sync(root), exists(root), get_children(path)}, wait));
+  if (answers[1].code == Code::no_node && !place_.is_default_root) return std::unexpected(no_root());
+  const auto code = answers.back().code;
+  if (code == Code::no_node) return std::vector<std::string>();
+  auto names = code == Code::ok ? read_children(answers.back().body) : std::nullopt;
+  if (!names) return std::unexpected(session_.error_of(code));
+  return std::move(*names);
+}
+
+Result<std::vector<std::string>> ZookeeperStore::list(const std::string& prefix, Wait wait) {
+  std::set<std::string> keys;
+  const auto add = [&](const std::string& name) {
+    auto key = key_of(name);
+    if (key && key->starts_with(prefix)) keys.insert(std::move(*key));
+  };
+  std::ranges::for_each(RLOCK_TRY(children_of(place_.root + "/l", wait)), add);
+  const auto queues = RLOCK_TRY(children_of(place_.root + "/q", wait));
+  for (auto left = std::span(queues); !left.empty();) {
+    const auto part = left.first(std::min(left.size(), max_flight));
+    left = left.subspan(part.size());
+    std::vector<Request> requests;
+    for (const auto& name : part) requests.push_back(exists(place_.root + "/q/" + name));
+    const auto answers = RLOCK_TRY(ask(requests, wait));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto stat = answers[i].code == Code::ok ? read_stat(answers[i].body) : std::nullopt;
+      if (stat && stat->children > 0) add(part[i]);
+    }
+  }
+  return std::vector<std::string>(keys.begin(), keys.end());
+}
+
+}  // namespace rlock::zookeeper

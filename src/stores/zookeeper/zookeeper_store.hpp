@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/boot_timer.hpp"
+#include "stores/ordered/ordered_store.hpp"
+#include "stores/zookeeper/names.hpp"
+#include "stores/zookeeper/session.hpp"
+
+namespace rlock::zookeeper {
+
+/// Where locks are kept.
+struct Place {
+  Ensemble ensemble;
+  std::string root = "/rlock";  ///< the node below which all is; empty: there is none above
+  /// Nobody has named the root: it is made where it is missing.
+  bool is_default_root = true;
+};
+
+/// A queue is a node, an entry one below it that ends with its session, which is the lease. Neither a ping nor a write
+/// is known to extend a session: a follower that was cut off answers both. It is opened again for that, over a new
+/// connection, with a write behind it.
+class ZookeeperStore final : public ordered::OrderedStore {
+ public:
+  ZookeeperStore(Place place, const std::string& wire_key, base::Duration timeout);
+  ZookeeperStore(const ZookeeperStore&) = delete;
+  ZookeeperStore& operator=(const ZookeeperStore&) = delete;
+  ~ZookeeperStore() override;
+
+  base::Result<std::optional<ordered::View>> enter(const std::string& token, lock::Mode mode,
+                                                   const ordered::Record& record, ordered::Join join,
+                                                   base::Wait wait) override;
+  base::Result<std::optional<ordered::Listed>> find(const std::string& token, base::Wait wait) override;
+  base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
+  base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
+  base::Result<bool> keep(base::Wait wait) override;
+  base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
+  bool may_be_there() const override { return may_be_there_; }
+
+  base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
+  base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
+
+  base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
+  std::vector<pollfd> wait_fds() const override;
+  base::Result<ordered::Told> drain() override;
+
+  base::Result<std::vector<ordered::Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
+                                                 base::Wait wait) override;
+  base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
+
+  std::int64_t now_us() const override;
+  base::Duration timeout() const override { return session_.timeout(); }
+  const std::string& name() const override { return session_.name(); }
+
+ private:
+  using MaybeView = std::optional<ordered::View>;
+  using Answers = std::vector<Answer>;
+  Owner owner() const { return place_.ensemble.user.empty() ? Owner::world : Owner::creator; }
+  std::string queue_path(std::string_view wire_key) const { return place_.root + "/q/" + node_name(wire_key); }
+  std::string last_run_path(std::string_view wire_key) const { return place_.root + "/l/" + node_name(wire_key); }
+  std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
+
+  // zookeeper_store.cpp: our entry
+  base::Result<void> begin(const ordered::Record& record, base::Wait wait);
+  base::Error refusal(const ordered::Record& record, base::Duration granted, base::Wait wait);
+  base::Result<std::optional<Answers>> open_again(base::Duration timeout, std::vector<Request> requests,
+                                                  base::Wait wait);
+  base::Result<std::optional<Answers>> ask_for_entry(const ordered::Record& record,
+                                                     const std::vector<Request>& requests, base::Wait wait);
+  base::Result<std::optional<Answers>> ask_as_us(const std::vector<Request>& requests, base::Wait wait);
+  base::Result<bool> is_empty(const ordered::Record& record, base::Wait wait);
+  base::Result<MaybeView> entered(const Answers& answers, const ordered::Record& record, base::Wait wait);
+  base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
+  base::Result<void> end_kept(std::vector<EntryName>& ahead, base::Wait wait);
+  base::Result<bool> is_gone(base::Wait wait);
+  base::Result<MaybeView> gone_or_unknown(base::Wait wait);
+  std::string encoded(ordered::Record record) const;
+  void forget();
+
+  // zookeeper_leave.cpp: how it ends
+  base::Result<bool> leave_unknown(base::Wait wait);
+  base::Result<std::optional<Answers>> ask_to_leave(const std::vector<Request>& requests, base::Wait wait);
+  base::Result<Request> marked(base::Wait wait);
+  base::Result<void> prune(base::Wait wait);
+
+  // zookeeper_watch.cpp
+  std::optional<Request> watch_request() const;
+  void armed(const Answer& answer);
+  base::Result<void> hear(const Event& event);
+  bool has_to_tell() const;
+
+  // zookeeper_read.cpp: what others have
+  base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
+  base::Result<void> make_parents(base::Wait wait);
+  base::Error no_root() const;
+  base::Result<ordered::Queue> queue_of(const std::string& wire_key, const Answer& children, const Answer& last_run,
+                                        std::int64_t most, base::Wait wait);
+  ordered::Listed listed(const EntryName& name, const Node& node) const;
+  std::optional<std::string> last_run_in(const Node& node) const;
+  base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
+  void tell_time(std::int64_t ms);
+
+  Place place_;
+  std::string wire_key_;
+  std::string queue_;  ///< path
+  Session session_;
+  base::Duration asked_{};  ///< the session was made for
+  base::Duration lease_{};  ///< and opened for last
+
+  std::string token_;
+  lock::Mode mode_;
+  std::optional<EntryName> own_;  ///< our entry, once it is known
+  std::uint64_t fence_ = 0;
+  std::int32_t version_ = 0;
+  bool may_be_there_ = false;
+
+  std::map<std::uint32_t, EntryName> known_;  ///< entries of the queue, as of the last answer
+  std::optional<ordered::Watched> watched_;
+  std::string watched_path_;
+  std::uint64_t watched_at_ = 0;        ///< which connection
+  std::optional<std::int32_t> posted_;  ///< the watch is asked for anew
+  ordered::Told told_;
+  base::Instant kept_until_ = base::never;  ///< the first that is kept ahead of us ends
+  mutable base::BootTimer timer_;
+
+  std::int64_t time_us_ = 0;
+  base::Instant time_at_{};
+};
+
+/// The entries among the names of a queue, in order.
+std::vector<EntryName> entries_in(const std::vector<std::string>& names);
+
+}  // namespace rlock::zookeeper

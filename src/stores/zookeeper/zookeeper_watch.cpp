@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <utility>
+
+#include "stores/zookeeper/zookeeper_store.hpp"
+
+// What tells that something has changed. A watch tells once, and is then asked for anew; so it is on each new
+// connection.
+namespace rlock::zookeeper {
+
+using base::BootClock;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+using ordered::Told;
+using ordered::Watched;
+
+namespace {
+
+bool is_same(const Watched& one, const Watched& other) {
+  return one.whom == other.whom && one.is_of_writes == other.is_of_writes &&
+         (one.whom != Watched::Whom::one || one.entry.order == other.entry.order);
+}
+
+}  // namespace
+
+std::optional<Request> ZookeeperStore::watch_request() const {
+  if (!watched_) return std::nullopt;
+  if (watched_->whom == Watched::Whom::all) return get_children(watched_path_, Notify::yes);
+  return exists(watched_path_, Notify::yes);
+}
+
+// The answer to watch_request().
+void ZookeeperStore::armed(const Answer& answer) {
+  watched_at_ = session_.connection();
+  if (answer.code == Code::no_node && watched_->whom != Watched::Whom::all) {
+    told_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
+    return;
+  }
+  if (watched_->whom != Watched::Whom::all) return;
+  const auto names = read_children(answer.body);
+  if (answer.code != Code::ok || !names) {
+    told_.is_unclear = true;
+    return;
+  }
+  auto before = std::exchange(known_, {});
+  for (auto& entry : entries_in(*names)) {
+    const auto known = before.find(entry.order);
+    told_.is_unclear |= known != before.end() && known->second.is_kept != entry.is_kept;
+    before.erase(entry.order);
+    known_[entry.order] = std::move(entry);
+  }
+  for (const auto& [order, entry] : before) {
+    told_.gone.push_back(entry.token);
+    told_.is_unclear |= entry.token == token_;
+  }
+}
+
+Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
+  const bool is_armed = watched_ && session_.is_open() && watched_at_ == session_.connection();
+  if (is_armed && is_same(*watched_, watched)) return {};
+  watched_.reset();
+  posted_.reset();
+  told_ = {};
+  if (!own_ || !session_.id()) return fail(ErrorCode::unreachable, name() + ": there is no entry to watch from");
+  std::string path = queue_;
+  if (watched.whom == Watched::Whom::own) path = path_of(*own_);
+  if (watched.whom == Watched::Whom::one) {
+    const auto known = known_.find(static_cast<std::uint32_t>(watched.entry.order));
+    if (known == known_.end()) {
+      told_.is_unclear = true;
+    } else {
+      path = path_of(known->second);
+    }
+    // What was written since the last view is not known.
+    told_.is_unclear |= watched.is_of_writes;
+  }
+  const bool was_open = session_.is_open();
+  watched_path_ = std::move(path);
+  watched_ = watched;
+  if (!was_open) {
+    if (RLOCK_TRY(open_again(lease_, {}, wait))) return {};
+    watched_.reset();
+    return fail(ErrorCode::unreachable, name() + " says that the session has ended");
+  }
+  const auto answers = session_.flight(std::vector{*watch_request()}, wait);
+  if (!answers) {
+    watched_.reset();
+    return std::unexpected(answers.error());
+  }
+  armed(answers->front());
+  return {};
+}
+
+bool ZookeeperStore::has_to_tell() const {
+  return session_.has_news() || told_.is_unclear || !told_.gone.empty() || !session_.is_open() ||
+         watched_at_ != session_.connection();
+}
+
+std::vector<pollfd> ZookeeperStore::wait_fds() const {
+  if (!watched_) return {};
+  timer_.set(has_to_tell() ? BootClock::now() : kept_until_);
+  std::vector<pollfd> fds{{timer_.fd(), POLLIN, 0}};
+  if (session_.is_open()) fds.push_back({session_.fd(), POLLIN, 0});
+  return fds;
+}
+
+Result<void> ZookeeperStore::hear(const Event& event) {
+  if (event.path != watched_path_) return {};
+  const bool is_of_all = watched_->whom == Watched::Whom::all;
+  if (event.type == Event::Type::changed && watched_->is_of_writes) told_.is_unclear = true;
+  if (event.type == Event::Type::deleted && !is_of_all) {
+    told_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
+    return {};
+  }
+  posted_ = RLOCK_TRY(session_.post(*watch_request()));
+  return {};
+}
+
+Result<Told> ZookeeperStore::drain() {
+  const auto over = [&](base::Error error) {
+    watched_.reset();
+    posted_.reset();
+    told_ = {};
+    return std::unexpected(std::move(error));
+  };
+  if (!watched_) return std::exchange(told_, {});
+  if (!session_.is_open() || watched_at_ != session_.connection()) {
+    return over({ErrorCode::unreachable, name() + ": the connection broke"});
+  }
+  auto news = session_.drain();
+  if (!news) return over(std::move(news).error());
+  for (const auto& message : news->answers) {
+    if (posted_ != message.number) continue;
+    posted_.reset();
+    armed(message.answer);
+  }
+  for (const auto& event : news->events) {
+    if (auto heard = hear(event); !heard) return over(std::move(heard).error());
+  }
+  if (BootClock::now() >= kept_until_) {
+    kept_until_ = base::never;
+    told_.is_unclear = true;
+  }
+  return std::exchange(told_, {});
+}
+
+}  // namespace rlock::zookeeper
