@@ -21,3 +21,5 @@ replay() {
 @test "replies of servers" { replay reply 200000; }
 
 @test "configuration files" { replay config 5000; }
+
+@test "answers of ZooKeeper" { replay jute 200000; }

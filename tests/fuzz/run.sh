@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes everything that reads bytes from elsewhere: replies, URLs, durations, configuration files, each for
+# Fuzzes everything that reads bytes from elsewhere: replies, answers of ZooKeeper, URLs, durations, configuration files, each for
 # SECONDS (30), under ASan and UBSan. Ends with `N passed, N failed`; what crashed a target stays in
 # build/fuzz/crashes.
 set -euo pipefail
@@ -8,11 +8,11 @@ seconds=${1:-30}
 
 compiler=$(command -v clang++-19 || command -v clang++) || { echo "clang++ 16 or later is missing" >&2; exit 1; }
 cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
-cmake --build --preset fuzz --target duration_fuzz address_fuzz etcd_address_fuzz reply_fuzz gateway_fuzz config_fuzz >/dev/null
+cmake --build --preset fuzz --target duration_fuzz address_fuzz etcd_address_fuzz reply_fuzz gateway_fuzz jute_fuzz config_fuzz >/dev/null
 mkdir -p build/fuzz/crashes
 
 passed=0 failed=0
-for target in duration address etcd_address reply gateway config; do
+for target in duration address etcd_address reply gateway jute config; do
   # What it finds on the way goes to a copy: the corpus in the tree is only what was put there.
   work=build/fuzz/work-$target
   mkdir -p "$work"

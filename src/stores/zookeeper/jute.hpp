@@ -75,7 +75,7 @@ enum class Owner {
   creator  ///< whom the connection has authenticated as
 };
 
-enum class Lifetime : std::int32_t { persistent = 0, ephemeral_sequential = 3, container = 4 };
+enum class Lifetime : std::int32_t { persistent = 0, ephemeral = 1, ephemeral_sequential = 3, container = 4 };
 
 /// Any version of a node's data.
 inline constexpr std::int32_t any_version = -1;
@@ -154,8 +154,8 @@ struct Event {
 };
 std::optional<Event> read_event(std::string_view body);
 
-/// No honest answer comes near it: half a million waiters in one queue.
-inline constexpr std::size_t max_frame = 32U << 20U;
+/// No honest answer comes near it: a hundred thousand waiters in one queue.
+inline constexpr std::size_t max_frame = 8U << 20U;
 
 /// The first frame of what has come, without its length, which is taken out of bytes; nullopt: more bytes are needed.
 /// is_broken: they can never be one.

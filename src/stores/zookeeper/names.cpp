@@ -12,6 +12,7 @@ namespace rlock::zookeeper {
 namespace {
 
 constexpr std::uint32_t max_positive = 0x7fffffff;
+constexpr std::string_view digits = "0123456789";
 
 // All but printable ASCII, and what has a meaning.
 std::string special_bytes() {
@@ -42,14 +43,23 @@ std::string EntryName::encode() const {
   // As Java prints an int: behind the largest comes the least.
   std::array<char, 16> number{};
   const int size = std::snprintf(number.data(), number.size(), "%010d", static_cast<std::int32_t>(order));
-  return entry_prefix(token, mode) + std::string(number.data(), static_cast<std::size_t>(size)) + (is_kept ? "h" : "");
+  auto name = entry_prefix(token, mode) + std::string(number.data(), static_cast<std::size_t>(size));
+  if (is_kept) return name + "h";
+  return moves == 0 ? name : name + "r" + std::to_string(moves);
 }
 
 std::optional<EntryName> EntryName::decode(std::string_view name) {
   EntryName entry;
   entry.is_kept = name.ends_with('h');
   if (entry.is_kept) name.remove_suffix(1);
-  const auto end = name.find_last_not_of("0123456789");
+  auto end = name.find_last_not_of(digits);
+  if (end != name.npos && name[end] == 'r' && !entry.is_kept) {
+    const auto moves = base::parse_number<std::uint8_t>(name.substr(end + 1));
+    if (!moves) return std::nullopt;
+    entry.moves = *moves;
+    name = name.substr(0, end);
+    end = name.find_last_not_of(digits);
+  }
   if (end == name.npos || name[end] != '-') return std::nullopt;
   const auto number = base::parse_number<std::uint32_t>(name.substr(end + 1), max_positive + 1U);
   name = name.substr(0, end);
@@ -66,11 +76,21 @@ std::optional<EntryName> EntryName::decode(std::string_view name) {
   return entry;
 }
 
-std::string fence_text(std::uint64_t fence) { return "fence-" + std::to_string(fence); }
+ordered::Entry EntryName::entry(std::int32_t data_version) const {
+  const auto version = static_cast<std::uint64_t>(static_cast<std::uint32_t>(data_version));
+  return {order, token, mode, version << 9U | static_cast<unsigned>(moves) << 1U | (is_kept ? 1U : 0U)};
+}
 
-std::uint64_t fence_in(std::string_view text) {
-  if (base::take_until(text, '-') != "fence") return 0;
-  return base::parse_number<std::uint64_t>(text).value_or(0);
+EntryName EntryName::of(const ordered::Entry& entry) {
+  return {.order = static_cast<std::uint32_t>(entry.order),
+          .token = entry.token,
+          .mode = entry.mode,
+          .moves = static_cast<std::uint8_t>(entry.version >> 1U),
+          .is_kept = (entry.version & 1U) != 0};
+}
+
+std::int32_t data_version(const ordered::Entry& entry) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(entry.version >> 9U));
 }
 
 }  // namespace rlock::zookeeper

@@ -65,17 +65,18 @@ std::int32_t milliseconds(Duration timeout) {
 
 std::string SessionId::encode() const {
   return hex_of(static_cast<std::uint64_t>(id)) + "-" + hex(password) + "-" +
-         hex_of(static_cast<std::uint64_t>(timeout.count()));
+         hex_of(static_cast<std::uint64_t>(timeout.count())) + "-" + hex_of(fence);
 }
 
 std::optional<SessionId> SessionId::decode(std::string_view text) {
   const auto id = hex_number(base::take_until(text, '-'));
   const auto password = bytes_of(base::take_until(text, '-'));
-  const auto timeout = hex_number(text);
-  if (!id || *id == 0 || !password || !timeout || *timeout > std::numeric_limits<std::int32_t>::max()) {
+  const auto timeout = hex_number(base::take_until(text, '-'));
+  const auto fence = hex_number(text);
+  if (!id || *id == 0 || !password || !timeout || !fence || *timeout > std::numeric_limits<std::int32_t>::max()) {
     return std::nullopt;
   }
-  return SessionId{static_cast<std::int64_t>(*id), *password, Duration(*timeout)};
+  return SessionId{static_cast<std::int64_t>(*id), *password, Duration(*timeout), *fence};
 }
 
 Session::Session(const Ensemble& ensemble, Duration timeout)
@@ -203,6 +204,10 @@ Result<std::int32_t> Session::post(const Request& request) {
 
 void Session::close() {
   if (connection_) (void)post(zookeeper::close_session());
+  forget();
+}
+
+void Session::forget() {
   connection_.reset();
   id_.reset();
   news_ = {};

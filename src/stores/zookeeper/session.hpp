@@ -30,8 +30,9 @@ struct SessionId {
   std::int64_t id = 0;
   std::string password;
   base::Duration timeout{};  ///< as it was made; a new leader gives it so much, whatever it was opened again with
+  std::uint64_t fence = 0;   ///< of an entry that has come from another session; 0: it has not
 
-  /// "ID-PASSWORD-TIMEOUT", in hexadecimal digits; decode() undoes it.
+  /// "ID-PASSWORD-TIMEOUT-FENCE", in hexadecimal digits; decode() undoes it.
   std::string encode() const;
   static std::optional<SessionId> decode(std::string_view text);
 };
@@ -48,6 +49,8 @@ class Session {
   base::Result<void> create(base::Duration timeout, base::Wait wait);
   /// Another process's; nothing is connected.
   void take_up(SessionId id);
+  /// The same session, with more that others need.
+  void take_name(const SessionId& id) { id_ = id; }
   /// nullopt: none was made or taken up.
   const std::optional<SessionId>& id() const { return id_; }
 
@@ -63,6 +66,8 @@ class Session {
   base::Result<std::vector<Answer>> flight(std::span<const Request> requests, base::Wait wait);
   /// Sends one whose answer drain() has: it is not waited for. Returns its number.
   base::Result<std::int32_t> post(const Request& request);
+  /// Forgets the session, which goes on.
+  void forget();
   /// Ends the session without waiting for the answer, and forgets it. Behind what was answered nothing of it can come
   /// late.
   void close();

@@ -76,14 +76,18 @@ Result<void> add_secrets(Place& place, const Address& address, const Settings& s
   return {};
 }
 
+std::unexpected<base::Error> unneeded(const std::string& option, const std::string& why) {
+  return fail(ErrorCode::usage, option + " is of no use with zookeeper://: " + why + "; leave it out");
+}
+
 Result<std::unique_ptr<stores::Store>> open(const Settings& settings) {
   const auto wrong = settings.are_urls_from_file ? ErrorCode::configuration : ErrorCode::usage;
   if (settings.urls.size() > 1) {
     return fail(wrong, settings.urls_source + " names several ensembles; name one, with commas between its hosts");
   }
-  if (settings.compat != stores::Compat::none) {
-    return fail(ErrorCode::usage, "--compat is for locks of Redis; leave it out with zookeeper://");
-  }
+  if (settings.compat != stores::Compat::none) return unneeded("--compat", "no library of Redis locks there");
+  if (settings.grace > base::Duration::zero()) return unneeded("--grace", "a majority remembers the locks");
+  if (settings.replicas > 0) return unneeded("--replicas", "a majority has each lock");
   auto address = Address::parse(settings.urls.front(), !settings.password_file.empty());
   if (!address) return fail(wrong, settings.urls_source + ": the URL " + address.error().message);
   Place place{.ensemble = {.members = address->endpoints,

@@ -53,44 +53,50 @@ Result<bool> ZookeeperStore::leave_unknown(Wait wait) {
   return was_there;
 }
 
-// nullopt: our session has ended.
-Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_to_leave(const std::vector<Request>& requests,
-                                                                            Wait wait) {
-  if (session_.id() && !own_->is_kept) return ask_as_us(requests, wait);
-  return RLOCK_TRY(ask(requests, wait));
-}
-
 // Keeps our token in the data of the queue.
 Result<Request> ZookeeperStore::marked(Wait wait) {
-  const auto answers = RLOCK_TRY(ask_to_leave({get_data(queue_)}, wait));
-  const auto node = answers ? read_node(answers->front().body) : std::nullopt;
-  const auto marks = node ? node->data : "";
-  return set_data(queue_, with_mark(marks, token_), node ? node->stat.version : any_version);
+  const auto answers = RLOCK_TRY(ask({get_data(queue_)}, wait));
+  const auto node = read_node(answers.front().body);
+  return set_data(queue_, with_mark(node ? node->data : "", token_), node ? node->stat.version : any_version);
+}
+
+// Our entry goes first: where that fails, so does all. Empty: it is gone.
+Result<std::vector<Request>> ZookeeperStore::last_writes(const Farewell& farewell, bool is_first_run, Wait wait) {
+  const auto marks = farewell.is_told ? std::optional(RLOCK_TRY(marked(wait))) : std::nullopt;
+  if (!own_) return std::vector<Request>();
+  std::vector<Request> all{zookeeper::remove(path_of(*own_))};
+  if (farewell.hold > base::Duration::zero()) {
+    auto kept = *own_;
+    kept.is_kept = true;
+    auto record = farewell.kept;
+    record.ttl = farewell.hold;
+    auto id = *session_.id();
+    id.fence = fence_;
+    record.session = id.encode();
+    all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));
+  }
+  if (!farewell.last_run.empty()) {
+    const auto path = last_run_path(wire_key_);
+    const auto run = std::to_string(farewell.remembered.count()) + " " + farewell.last_run;
+    all.push_back(is_first_run ? create(path, run, owner(), Lifetime::persistent) : set_data(path, run));
+  }
+  if (marks) all.push_back(*marks);
+  return all;
 }
 
 Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
   if (!may_be_there_) return false;
   if (!own_) return leave_unknown(wait);
   watched_.reset();
-  auto kept = *own_;
-  kept.is_kept = true;
-  auto record = farewell.kept;
-  record.ttl = farewell.hold;
-  record.session = fence_text(fence_);
-  const auto last_run = last_run_path(wire_key_);
-  const auto run = std::to_string(farewell.remembered.count()) + " " + farewell.last_run;
   bool is_first_run = false;
   for (int tries = 0; tries < max_tries; ++tries) {
-    std::vector<Request> all{zookeeper::remove(path_of(*own_))};
-    if (farewell.hold > base::Duration::zero()) {
-      all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));
+    const auto writes = RLOCK_TRY(last_writes(farewell, is_first_run, wait));
+    if (writes.empty()) return false;
+    const auto answers = RLOCK_TRY(ask_as_us({multi(writes)}, wait));
+    if (!answers) {
+      if (!RLOCK_TRY(has_moved(wait))) return false;
+      continue;
     }
-    if (!farewell.last_run.empty()) {
-      all.push_back(is_first_run ? create(last_run, run, owner(), Lifetime::persistent) : set_data(last_run, run));
-    }
-    if (farewell.is_told) all.push_back(RLOCK_TRY(marked(wait)));
-    const auto answers = RLOCK_TRY(ask_to_leave({multi(all)}, wait));
-    if (!answers) return RLOCK_TRY(gone_or_unknown(wait)).has_value();
     const auto outcome = read_multi(answers->front());
     if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
     if (outcome->code == Code::ok) {
@@ -100,8 +106,9 @@ Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
     }
     const bool is_ours = outcome->failed == 0;
     if (is_ours && outcome->code == Code::no_node) {
-      forget();
-      return false;
+      ordered::Record ignored;
+      if (!RLOCK_TRY(find_again(ignored, wait))) return false;
+      continue;
     }
     const bool may_change =
         outcome->code == Code::no_node || outcome->code == Code::node_exists || outcome->code == Code::bad_version;
@@ -115,7 +122,7 @@ Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
 // Of keys that are used once the last run would stay for ever: who writes a new one looks at some others.
 Result<void> ZookeeperStore::prune(Wait wait) {
   const auto parent = place_.root + "/l";
-  const auto listed = RLOCK_TRY(ask_to_leave({get_children(parent)}, wait));
+  const auto listed = RLOCK_TRY(ask_as_us({get_children(parent)}, wait));
   const auto names = listed ? read_children(listed->front().body) : std::nullopt;
   if (!names || names->empty()) return {};
   std::vector<Request> looks;
@@ -123,22 +130,21 @@ Result<void> ZookeeperStore::prune(Wait wait) {
   for (std::size_t i = 0; i < std::min(names->size(), max_pruned); ++i) {
     looks.push_back(get_data(parent + "/" + (*names)[(from + i) % names->size()]));
   }
-  const auto seen = RLOCK_TRY(ask_to_leave(looks, wait));
+  const auto seen = RLOCK_TRY(ask_as_us(looks, wait));
   std::vector<Request> ends;
   for (std::size_t i = 0; seen && i < looks.size(); ++i) {
     const auto node = read_node((*seen)[i].body);
     if ((*seen)[i].code != Code::ok || !node || last_run_in(*node)) continue;
     ends.push_back(zookeeper::remove(parent + "/" + (*names)[(from + i) % names->size()], node->stat.version));
   }
-  if (!ends.empty()) (void)RLOCK_TRY(ask_to_leave(ends, wait));
+  if (!ends.empty()) (void)RLOCK_TRY(ask_as_us(ends, wait));
   return {};
 }
 
 Result<bool> ZookeeperStore::remove(std::span<const Entry> entries, Wait wait) {
   std::vector<Request> requests;
   for (const auto& entry : entries) {
-    const EntryName name{static_cast<std::uint32_t>(entry.order), entry.token, entry.mode, is_kept(entry.version)};
-    requests.push_back(zookeeper::remove(path_of(name), data_version(entry.version)));
+    requests.push_back(zookeeper::remove(path_of(EntryName::of(entry)), data_version(entry)));
   }
   if (requests.empty()) return true;
   const auto answers = RLOCK_TRY(ask(requests, wait));

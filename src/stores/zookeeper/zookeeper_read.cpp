@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,8 @@ using ordered::Record;
 
 namespace {
 
+// No data has it: that it is refused is decided by the majority, and what is read behind that is as new.
+constexpr std::int32_t no_version = std::numeric_limits<std::int32_t>::max();
 // Requests in one flight.
 constexpr std::size_t max_flight = 500;
 
@@ -65,7 +68,7 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
   if (!session_.is_open() && session_.id() && own_) {
     auto answers = RLOCK_TRY(open_again(lease_, requests, wait));
     if (answers) return std::move(*answers);
-    (void)RLOCK_TRY(gone_or_unknown(wait));
+    if (RLOCK_TRY(has_moved(wait))) return ask(requests, wait);
   }
   if (!session_.is_open()) {
     RLOCK_TRY(session_.create(lock::default_ttl, wait));
@@ -99,7 +102,7 @@ Result<void> ZookeeperStore::make_parents(Wait wait) {
 }
 
 Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
-  Listed listed{.entry = {name.order, name.token, name.mode, version_of(node.stat.version, name.is_kept)},
+  Listed listed{.entry = name.entry(node.stat.version),
                 .fence = static_cast<std::uint64_t>(node.stat.created_in),
                 .record = Record::decode(node.data),
                 .ttl_left = std::nullopt};
@@ -107,41 +110,43 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
   auto& record = *listed.record;
   const auto us_of = [](std::int64_t ms) { return base::time_us_of(ms / 1'000, ms % 1'000 * 1'000); };
   if (record.state == Record::State::waits || record.since_us == 0) record.since_us = us_of(node.stat.created_ms);
-  if (name.is_kept) listed.fence = fence_in(record.session);
+  const auto id = SessionId::decode(record.session);
+  if (id && id->fence != 0) listed.fence = id->fence;
   if (record.state == Record::State::waits) return listed;
   const auto age = std::chrono::microseconds(std::max<std::int64_t>(now_us() - us_of(node.stat.modified_ms), 0));
   listed.ttl_left = std::max(record.ttl - std::chrono::duration_cast<Duration>(age), Duration::zero());
   return listed;
 }
 
+// What is kept is nobody's any more.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
-  const auto answers = RLOCK_TRY(ask({sync(queue_), get_children(queue_)}, wait));
+  const auto answers = RLOCK_TRY(ask({set_data(queue_, "", no_version), get_children(queue_)}, wait));
   const auto& children = answers.back();
-  if (children.code != Code::ok && children.code != Code::no_node) {
-    return std::unexpected(session_.error_of(children.code));
-  }
+  if (children.code == Code::no_node) return std::nullopt;
   const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
-  const auto entries = entries_in(names.value_or(std::vector<std::string>()));
-  const auto entry = std::ranges::find(entries, token, &EntryName::token);
+  if (!names) return std::unexpected(session_.error_of(children.code));
+  const auto entries = entries_in(*names);
+  const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.is_kept; };
+  const auto entry = std::ranges::find_if(entries, is_it);
   if (entry == entries.end()) return std::nullopt;
   const auto read = RLOCK_TRY(ask({get_data(path_of(*entry))}, wait));
   if (read.front().code == Code::no_node) return std::nullopt;
-  if (read.front().code != Code::ok) return std::unexpected(session_.error_of(read.front().code));
-  const auto node = read_node(read.front().body);
-  if (!node) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  const auto node = read.front().code == Code::ok ? read_node(read.front().body) : std::nullopt;
+  if (!node) return std::unexpected(session_.error_of(read.front().code));
   auto found = listed(*entry, *node);
+  auto id = found.record ? SessionId::decode(found.record->session) : std::nullopt;
+  if (!id) return std::nullopt;
   own_ = *entry;
   mode_ = entry->mode;
   fence_ = found.fence;
   version_ = node->stat.version;
   may_be_there_ = true;
-  auto id = found.record ? SessionId::decode(found.record->session) : std::nullopt;
-  if (id && (!session_.id() || session_.id()->id != id->id)) {
-    session_.close();
-    lease_ = std::min(found.record->ttl, id->timeout);
-    session_.take_up(std::move(*id));
-  }
+  if (session_.id() && session_.id()->id == id->id) return found;
+  session_.close();
+  asked_ = id->timeout;
+  lease_ = std::min(found.record->ttl, id->timeout);
+  session_.take_up(std::move(*id));
   return found;
 }
 

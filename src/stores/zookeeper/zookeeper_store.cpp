@@ -24,8 +24,6 @@ namespace {
 
 // A queue is made and goes while we enter it.
 constexpr int max_tries = 10;
-// No data has it: a write of it is decided by the majority, and changes nothing.
-constexpr std::int32_t no_version = std::numeric_limits<std::int32_t>::max();
 // What a session has lost of its lease before it need be opened again.
 constexpr Duration just_now{500};
 
@@ -52,29 +50,30 @@ std::string ZookeeperStore::encoded(Record record) const {
   return record.encode();
 }
 
-// A session for this record. It is made for so long as a lease may become: it cannot be made longer, only be opened
-// for less.
 Result<void> ZookeeperStore::begin(const Record& record, Wait wait) {
-  const auto wanted = std::max(record.ttl, lock::default_ttl);
-  if (session_.id() && asked_ >= wanted) return {};
+  if (session_.id() && asked_ >= record.ttl) return {};
   session_.close();
-  RLOCK_TRY(session_.create(wanted, wait));
-  asked_ = wanted;
+  RLOCK_TRY(session_.create(record.ttl, wait));
+  asked_ = record.ttl;
   lease_ = session_.id()->timeout;
-  return {};
+  if (record.state == Record::State::waits || lease_ == record.ttl) return {};
+  auto refused = refusal(record, lease_, wait);
+  session_.close();
+  return std::unexpected(std::move(refused));
 }
 
 base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait wait) {
-  std::string range = (granted > record.ttl ? "no less than " : "no more than ") + seconds(granted);
+  const bool is_short = granted > record.ttl;
+  auto range = seconds(granted);
   Session other(place_.ensemble, session_.timeout());
-  const auto bound = granted > record.ttl ? Duration(std::numeric_limits<std::int32_t>::max()) : Duration(1);
-  if (other.create(bound, wait)) {
+  if (other.create(is_short ? Duration::max() : Duration(1), wait)) {
     const auto [least, most] = std::minmax(granted, other.id()->timeout);
     range = seconds(least) + " to " + seconds(most);
     other.close();
   }
-  return {ErrorCode::usage, "--ttl " + seconds(record.ttl) + ": " + name() + " grants sessions of " + range +
-                                "; use --ttl " + seconds(granted)};
+  return {ErrorCode::usage, "--ttl " + seconds(record.ttl) + " is " + (is_short ? "less" : "more") + " than " + name() +
+                                " grants, " + range + "; use --ttl " + seconds(granted) +
+                                (is_short ? " or more" : " or less")};
 }
 
 // nullopt: the session has ended, this member says.
@@ -98,9 +97,7 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
                                                                              Wait wait) {
   RLOCK_TRY(begin(record, wait));
   const bool is_waiter = record.state == Record::State::waits;
-  const auto most = session_.id()->timeout;
-  if (most < record.ttl && !is_waiter) return std::unexpected(refusal(record, most, wait));
-  const auto ttl = is_waiter ? most : record.ttl;
+  const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
   std::optional<Answers> answers;
   const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + just_now;
   if (has_just_begun && lease_ == ttl) {
@@ -108,8 +105,8 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
   } else {
     answers = RLOCK_TRY(open_again(ttl, requests, wait));
   }
-  if (!answers) session_.close();
-  if (answers && lease_ > ttl && !is_waiter) return std::unexpected(refusal(record, lease_, wait));
+  if (!answers) session_.forget();
+  if (answers && lease_ < ttl) return std::unexpected(grants_less());
   return answers;
 }
 
@@ -133,7 +130,6 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::enter(const std::string& token
         get_children(queue_)};
     may_be_there_ = true;
     auto answers = ask_for_entry(record, requests, wait);
-    if (!answers && answers.error().code == ErrorCode::usage) forget();
     if (!answers) return std::unexpected(std::move(answers).error());
     if (!*answers) continue;
     const auto code = (*answers)->front().code;
@@ -164,45 +160,37 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answers& answers
   return confirm(record, wait);
 }
 
+base::Error ZookeeperStore::grants_less() const {
+  return {ErrorCode::unready, name() + " grants sessions of at most " + seconds(lease_) +
+                                  ", and other members more; set maxSessionTimeout alike"};
+}
+
 Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, Wait wait) {
-  if (!own_ || own_->is_kept || !session_.id()) return std::nullopt;
+  if (!own_) return std::nullopt;
   auto record = asked;
-  const auto most = session_.id()->timeout;
-  if (record.state == Record::State::waits) record.ttl = most;
-  if (record.ttl > most) {
-    return fail(ErrorCode::usage, "--ttl " + seconds(record.ttl) +
-                                      ": ZooKeeper cannot make a session longer than the " + seconds(most) +
-                                      " that it was made for; use --ttl " + seconds(most) +
-                                      " or less, or acquire the lock with a longer one");
-  }
   for (int tries = 0; tries < max_tries; ++tries) {
-    const auto path = path_of(*own_);
-    const auto answers = RLOCK_TRY(open_again(
-        record.ttl, {set_data(path, encoded(record), version_), get_data(path), get_children(queue_)}, wait));
-    if (!answers) return gone_or_unknown(wait);
-    const auto node = read_node((*answers)[1].body);
+    const auto most = session_.id()->timeout;
+    if (record.state == Record::State::waits) record.ttl = most;
+    if (record.ttl > most) return move(record, wait);
+    const auto answers = RLOCK_TRY(
+        open_again(record.ttl, {set_data(path_of(*own_), encoded(record), version_), get_children(queue_)}, wait));
+    if (!answers) {
+      if (!RLOCK_TRY(has_moved(wait))) return std::nullopt;
+      continue;
+    }
     switch ((*answers)[0].code) {
       case Code::ok: {
-        if (lease_ < record.ttl) {
-          return fail(ErrorCode::unready, name() + " grants sessions of at most " + seconds(lease_) +
-                                              ", and other members more; set maxSessionTimeout alike");
-        }
+        if (lease_ < record.ttl) return std::unexpected(grants_less());
         const auto stat = read_stat((*answers)[0].body);
-        version_ = stat ? stat->version : version_;
-        if (stat) tell_time(stat->modified_ms);
-        return view_of((*answers)[2], wait);
+        if (!stat) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+        version_ = stat->version;
+        tell_time(stat->modified_ms);
+        return view_of((*answers)[1], wait);
       }
       case Code::no_node:
-        forget();
-        return std::nullopt;
-      case Code::bad_version: {
-        // A nested run has renewed it, or an unanswered try of ours: whoever wrote it counts on its ttl.
-        if (!node) return fail(ErrorCode::unreachable, name() + ": the entry changes");
-        version_ = node->stat.version;
-        const auto theirs = Record::decode(node->data);
-        if (theirs) record.ttl = std::clamp(theirs->ttl, record.ttl, most);
+      case Code::bad_version:
+        if (!RLOCK_TRY(find_again(record, wait))) return std::nullopt;
         break;
-      }
       default:
         return std::unexpected(session_.error_of((*answers)[0].code));
     }
@@ -210,23 +198,64 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
   return fail(ErrorCode::unready, name() + ": the entry changes too fast; try again");
 }
 
-Result<bool> ZookeeperStore::is_gone(Wait wait) {
-  Session other(place_.ensemble, session_.timeout());
-  RLOCK_TRY(other.create(lock::default_ttl, wait));
-  const auto answers = RLOCK_TRY(other.flight(std::vector{set_data(path_of(*own_), "", no_version)}, wait));
-  const auto code = answers.front().code;
-  if (code != Code::no_node && code != Code::bad_version) return std::unexpected(other.error_of(code));
-  other.close();
-  return code == Code::no_node;
+// A nested run has renewed it or moved it, or an unanswered try of ours has: whoever wrote it counts on its ttl.
+// false: it is gone, a majority says.
+Result<bool> ZookeeperStore::find_again(Record& record, Wait wait) {
+  const auto found = RLOCK_TRY(find(token_, wait));
+  if (!found) forget();
+  if (found && found->record) record.ttl = std::max(record.ttl, found->record->ttl);
+  return found.has_value();
 }
 
-// A member that was cut off may say that the session has ended when it has not: a majority is asked.
-Result<ZookeeperStore::MaybeView> ZookeeperStore::gone_or_unknown(Wait wait) {
-  if (!RLOCK_TRY(is_gone(wait))) {
-    return fail(ErrorCode::unreachable, name() + " says that the session has ended, and others that it has not");
+// Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
+// session. A member that was cut off may be wrong.
+Result<bool> ZookeeperStore::has_moved(Wait wait) {
+  const auto ours = *session_.id();
+  session_.forget();
+  auto found = find(token_, wait);
+  if (!found) session_.take_up(ours);
+  if (!RLOCK_TRY(std::move(found))) {
+    forget();
+    return false;
   }
-  forget();
-  return std::nullopt;
+  if (session_.id()->id != ours.id) return true;
+  return fail(ErrorCode::unreachable, name() + " says that the session has ended, and others that it has not");
+}
+
+// To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
+Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
+  Session next(place_.ensemble, session_.timeout());
+  RLOCK_TRY(next.create(record.ttl, wait));
+  auto id = *next.id();
+  if (id.timeout != record.ttl) {
+    next.close();
+    return std::unexpected(refusal(record, id.timeout, wait));
+  }
+  id.fence = fence_;
+  auto moved = record;
+  moved.session = id.encode();
+  auto to = *own_;
+  ++to.moves;
+  const std::vector both{zookeeper::remove(path_of(*own_), version_),
+                         create(path_of(to), moved.encode(), owner(), Lifetime::ephemeral)};
+  const auto answers = RLOCK_TRY(next.flight(std::vector{multi(both), get_children(queue_)}, wait));
+  const auto outcome = read_multi(answers[0]);
+  if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  if (outcome->code != Code::ok) {
+    next.close();
+    if (outcome->failed == 0) return fail(ErrorCode::unreachable, name() + ": the entry changes");
+    return std::unexpected(session_.error_of(outcome->code));
+  }
+  session_.close();
+  session_ = std::move(next);
+  session_.take_name(id);
+  own_ = to;
+  version_ = 0;
+  asked_ = lease_ = record.ttl;
+  watched_at_ = 0;
+  auto view = RLOCK_TRY(view_of(answers[1], wait));
+  if (const auto rearm = watch_request()) armed(RLOCK_TRY(session_.flight({&*rearm, 1}, wait)).front());
+  return view;
 }
 
 // Over the connection that stands, or over a new one of our session; nullopt as of open_again().
@@ -237,18 +266,19 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_as_us(const s
 }
 
 Result<ZookeeperStore::MaybeView> ZookeeperStore::look(Wait wait) {
-  if (!own_ || !session_.id()) return std::nullopt;
-  const auto answers = RLOCK_TRY(ask_as_us({get_children(queue_)}, wait));
-  if (!answers) return gone_or_unknown(wait);
+  if (!own_) return std::nullopt;
+  auto answers = RLOCK_TRY(ask_as_us({get_children(queue_)}, wait));
+  if (!answers && !RLOCK_TRY(has_moved(wait))) return std::nullopt;
+  if (!answers) answers = RLOCK_TRY(ask({get_children(queue_)}, wait));
   auto view = RLOCK_TRY(view_of(answers->front(), wait));
   if (view) view->sent = {};
   return view;
 }
 
 Result<bool> ZookeeperStore::keep(Wait wait) {
-  if (!own_ || !session_.id()) return false;
+  if (!own_) return false;
   const auto answers = RLOCK_TRY(ask_as_us({ping()}, wait));
-  if (!answers) return RLOCK_TRY(gone_or_unknown(wait)).has_value();
+  if (!answers) return has_moved(wait);
   const auto code = answers->front().code;
   if (code != Code::ok) return std::unexpected(session_.error_of(code));
   return true;
@@ -275,7 +305,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::view_of(const Answer& children
   RLOCK_TRY(end_kept(entries, wait));
   View view{.fence = fence_, .ahead = {}, .sent = sent};
   for (const auto& entry : entries) {
-    view.ahead.push_back({entry.order, entry.token, entry.mode, version_of(0, entry.is_kept)});
+    view.ahead.push_back(entry.entry(0));
   }
   return view;
 }

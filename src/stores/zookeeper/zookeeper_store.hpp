@@ -24,7 +24,8 @@ struct Place {
 
 /// A queue is a node, an entry one below it that ends with its session, which is the lease. Neither a ping nor a write
 /// is known to extend a session: a follower that was cut off answers both. It is opened again for that, over a new
-/// connection, with a write behind it.
+/// connection, with a write behind it. It can be opened for less than it was made for, and not for more: an entry whose
+/// lease is to be longer moves to another session, and keeps its place.
 class ZookeeperStore final : public ordered::OrderedStore {
  public:
   ZookeeperStore(Place place, const std::string& wire_key, base::Duration timeout);
@@ -77,14 +78,16 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<MaybeView> entered(const Answers& answers, const ordered::Record& record, base::Wait wait);
   base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
   base::Result<void> end_kept(std::vector<EntryName>& ahead, base::Wait wait);
-  base::Result<bool> is_gone(base::Wait wait);
-  base::Result<MaybeView> gone_or_unknown(base::Wait wait);
+  base::Result<bool> find_again(ordered::Record& record, base::Wait wait);
+  base::Result<bool> has_moved(base::Wait wait);
+  base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
+  base::Error grants_less() const;
   std::string encoded(ordered::Record record) const;
   void forget();
 
   // zookeeper_leave.cpp: how it ends
   base::Result<bool> leave_unknown(base::Wait wait);
-  base::Result<std::optional<Answers>> ask_to_leave(const std::vector<Request>& requests, base::Wait wait);
+  base::Result<std::vector<Request>> last_writes(const ordered::Farewell& farewell, bool is_first_run, base::Wait wait);
   base::Result<Request> marked(base::Wait wait);
   base::Result<void> prune(base::Wait wait);
 
@@ -109,7 +112,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::string wire_key_;
   std::string queue_;  ///< path
   Session session_;
-  base::Duration asked_{};  ///< the session was made for
+  base::Duration asked_{};  ///< the session was to be made for
   base::Duration lease_{};  ///< and opened for last
 
   std::string token_;

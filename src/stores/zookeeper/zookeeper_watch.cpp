@@ -46,7 +46,7 @@ void ZookeeperStore::armed(const Answer& answer) {
   auto before = std::exchange(known_, {});
   for (auto& entry : entries_in(*names)) {
     const auto known = before.find(entry.order);
-    told_.is_unclear |= known != before.end() && known->second.is_kept != entry.is_kept;
+    told_.is_unclear |= known != before.end() && known->second.is_kept != entry.is_kept;  // it has an end now
     before.erase(entry.order);
     known_[entry.order] = std::move(entry);
   }
@@ -62,7 +62,7 @@ Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
   watched_.reset();
   posted_.reset();
   told_ = {};
-  if (!own_ || !session_.id()) return fail(ErrorCode::unreachable, name() + ": there is no entry to watch from");
+  if (!own_) return fail(ErrorCode::unreachable, name() + ": there is no entry to watch from");
   std::string path = queue_;
   if (watched.whom == Watched::Whom::own) path = path_of(*own_);
   if (watched.whom == Watched::Whom::one) {
