@@ -138,14 +138,14 @@ TEST(ZookeeperAddress, IsReadBackWithoutItsPassword) {
   EXPECT_EQ(Address::parse("zookeeper://z1/")->root, "");
   EXPECT_EQ(Address::parse(Address::parse("zookeeper://z1/")->display())->root, "");
   EXPECT_EQ(Address::parse("zookeepers://z1?cacert=/a")->endpoints[0].port, 2281);
-  EXPECT_EQ(Address::parse("zookeeper://ann@z1", true)->user, "ann");
+  EXPECT_EQ(Address::parse("zookeeper://ann@z1")->user, "ann");
 }
 
 TEST(ZookeeperAddress, SaysWhatIsWrong) {
   for (const std::string url :
        {"zookeeper://", "zookeeper://a,,b", "zookeeper://a,a:2181", "zookeeper://a:0", "zookeeper://a//b",
         "zookeeper://a/../b", "zookeeper://a?cacert=x", "zookeepers://a?x=y", "zookeepers://a?cert=x",
-        "zookeeper://:secret@a", "zookeeper://secret@a", "zookeeper://a%3Ab:secret@a", "zookeeper://a/%zz"}) {
+        "zookeeper://:secret@a", "zookeeper://a%3Ab:secret@a", "zookeeper://a/%zz"}) {
     const auto address = Address::parse(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, base::ErrorCode::usage);

@@ -23,11 +23,12 @@ struct Address {
   std::optional<std::string> password;
   std::string root = "/rlock";  ///< the node below which all is; empty: there is none above
   bool has_default_root = true;
+  bool has_lone_word = false;       ///< before the @: the user, there is no password without one
+  bool host_may_be_secret = false;  ///< a lone word, such as a password that stands in place of the URL
 
   /// Reads a URL: one of those of rlock help. Percent escapes are undone. An empty password is none. A failure (usage)
-  /// names what is wrong with the URL, but not its user or password. is_elsewhere: the password comes from elsewhere,
-  /// and a lone word before the @ is the user.
-  static base::Result<Address> parse(std::string_view url, bool is_elsewhere = false);
+  /// names what is wrong with the URL, but not its user or password.
+  static base::Result<Address> parse(std::string_view url);
 
   /// The URL without its password, for parse() again.
   std::string display() const;

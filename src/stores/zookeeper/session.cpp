@@ -7,7 +7,7 @@
 
 #include "base/random_seed.hpp"
 #include "base/text.hpp"
-#include "net/resolve.hpp"
+#include "net/target.hpp"
 
 namespace rlock::zookeeper {
 
@@ -24,6 +24,7 @@ namespace {
 constexpr Duration member_timeout{2'000};
 // Whoever tells without an end fills no memory.
 constexpr std::size_t max_news = 1'000;
+constexpr net::Schemes schemes{.plain = "zookeeper", .tls = "zookeepers"};
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
 std::string hex(std::string_view bytes) {
@@ -81,10 +82,11 @@ std::optional<SessionId> SessionId::decode(std::string_view text) {
 
 Session::Session(const Ensemble& ensemble, Duration timeout)
     : ensemble_(ensemble), timeout_(timeout), member_(base::random_seed() % ensemble_.members.size()) {
+  for (const auto& member : ensemble_.members) lookups_.emplace_back(member, ensemble_.shown(member.host));
   name_member();
 }
 
-void Session::name_member() { name_ = "ZooKeeper at " + ensemble_.members[member_].name(); }
+void Session::name_member() { name_ = "ZooKeeper at " + ensemble_.shown(ensemble_.members[member_].name()); }
 
 void Session::next_member() {
   connection_.reset();
@@ -105,12 +107,16 @@ Result<T> Session::dropped(base::Error error) {
 }
 
 Result<Connection> Session::open_member(Wait wait) {
-  const auto& member = ensemble_.members[member_];
-  const auto addresses = RLOCK_TRY(net::resolve(member, member.host, wait));
-  auto socket = RLOCK_TRY(net::connect(addresses, name_, wait));
-  if (!ensemble_.tls) return Connection::open(net::plain_stream(std::move(socket)), name_, wait);
-  auto stream = RLOCK_TRY(net::tls_stream(std::move(socket), member.host, *ensemble_.tls));
-  return Connection::open(std::move(stream), name_, wait);
+  auto& lookup = lookups_[member_];
+  const net::Target target{RLOCK_TRY(lookup.addresses(wait)), lookup.endpoint().host, ensemble_.tls};
+  auto socket = net::connect(target.addresses, name_, wait);
+  if (!socket) {
+    lookup.refused();
+    return std::unexpected(std::move(socket).error());
+  }
+  const auto place = net::place_of(net::peer_of(socket->get()));
+  auto stream = RLOCK_TRY(net::stream_to(target, schemes, *std::move(socket)));
+  return Connection(RLOCK_TRY(net::Channel::open(std::move(stream), name_, place, wait)));
 }
 
 std::string Session::frames_of(std::span<const Request> requests) {
@@ -138,10 +144,10 @@ Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const R
   RLOCK_TRY(connection_->send(frames, wait));
   auto frame = connection_->next(wait);
   if (!frame && !wait.is_over() && frame.error().code == ErrorCode::unreachable) {
-    frame.error().message += std::string("; it may not serve now, have too many connections, or want ") +
-                             (ensemble_.tls ? "none of TLS (zookeeper://)" : "TLS (zookeepers://)");
+    frame.error().message += "; it may not serve now, or have too many connections";
   }
-  auto welcome = read_welcome(RLOCK_TRY(std::move(frame)));
+  const auto bytes = RLOCK_TRY(std::move(frame));
+  auto welcome = read_welcome(bytes);
   if (!welcome) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
   if (welcome->is_read_only) return fail(ErrorCode::unready, name_ + " has no majority, and may only be read");
   return std::move(*welcome);

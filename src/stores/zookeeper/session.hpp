@@ -9,6 +9,7 @@
 
 #include "base/wait.hpp"
 #include "net/endpoint.hpp"
+#include "net/lookup.hpp"
 #include "net/tls.hpp"
 #include "stores/zookeeper/connection.hpp"
 #include "stores/zookeeper/jute.hpp"
@@ -21,7 +22,11 @@ struct Ensemble {
   std::optional<net::TlsSettings> tls;  ///< nullopt: without TLS
   std::string user;                     ///< empty: nobody
   std::string password;
-  std::string password_source;  ///< for messages
+  std::string password_source;      ///< for messages
+  bool host_may_be_secret = false;  ///< a lone word, such as a password that stands in place of the URL
+
+  /// A host of it for messages.
+  std::string shown(const std::string& host) const { return host_may_be_secret ? "***" : host; }
 };
 
 /// What another process needs to open a session again. Whoever knows the id could compute the password: it protects
@@ -113,6 +118,7 @@ class Session {
 
   Ensemble ensemble_;
   base::Duration timeout_;
+  std::vector<net::Lookup> lookups_;  ///< of each member
   std::size_t member_;
   std::string name_;
   std::optional<Connection> connection_;
