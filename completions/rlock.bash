@@ -149,7 +149,7 @@ _rlock_complete() {
     --signal) _rlock_among 'TERM INT HUP QUIT USR1 USR2 KILL' ;;
     -k | --kill-after) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --on-lost) _rlock_among 'kill warn' ;;
-    --server) _rlock_among 'redis:// rediss:// valkey:// valkeys:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// unix:// local etcd:// etcds:// etcd+unix://' && compopt -o nospace 2>/dev/null ;;
+    --server) _rlock_among 'redis:// rediss:// valkey:// valkeys:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// unix:// local etcd:// etcds:// etcd+unix:// zookeeper:// zookeepers://' && compopt -o nospace 2>/dev/null ;;
     --compat) _rlock_among 'none redisson' ;;
     --connect-timeout) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --format) _rlock_among 'table json prometheus keys' ;;

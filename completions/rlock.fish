@@ -104,7 +104,7 @@ complete -c rlock -n '__rlock_verb run' -l no-renew -d 'Do not renew: COMMAND is
 complete -c rlock -n '__rlock_verb run' -l tree -d 'Hold KEY until all that COMMAND started has ended'
 complete -c rlock -n '__rlock_verb run' -l show-command -d 'Let status show the command line, which may carry secrets'
 complete -c rlock -n '__rlock_verb run acquire' -l label -x -d 'Tell those who wait, and status, what holds KEY: the URL of a CI job, say'
-complete -c rlock -n 'not __rlock_is "run command"' -l server -xka 'redis:// rediss:// valkey:// valkeys:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// unix:// local etcd:// etcds:// etcd+unix://' -d 'redis://HOST, unix:///PATH or a form of rlock help; without it redis://127.0.0.1:6379'
+complete -c rlock -n 'not __rlock_is "run command"' -l server -xka 'redis:// rediss:// valkey:// valkeys:// redis+sentinel:// rediss+sentinel:// redis+cluster:// rediss+cluster:// unix:// local etcd:// etcds:// etcd+unix:// zookeeper:// zookeepers://' -d 'redis://HOST, unix:///PATH or a form of rlock help; without it redis://127.0.0.1:6379'
 complete -c rlock -n 'not __rlock_is "run command"' -l prefix -x -d 'Put P before KEY on the server'
 complete -c rlock -n 'not __rlock_is "run command"' -l compat -xka 'none redisson' -d 'With redisson, KEY is an RLock of Redisson'
 complete -c rlock -n 'not __rlock_is "run command"' -l password-file -rF -d 'Read the password from the first line of FILE'

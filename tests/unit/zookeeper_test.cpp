@@ -82,7 +82,7 @@ TEST(Jute, AMultiTellsWhichOneFailed) {
 TEST(EntryName, IsReadBack) {
   for (const std::string token : {"t", "a-b", "a/b", "x-3-", ".", "\xc3\xa9 %"}) {
     for (const std::uint32_t order : {0U, 7U, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
-      for (const std::uint8_t moves : {0, 1, 255}) {
+      for (const auto moves : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{255}}) {
         const EntryName entry{.order = order, .token = token, .mode = {lock::Mode::Kind::slots, 12}, .moves = moves};
         const auto name = entry.encode();
         EXPECT_EQ(name.find('/'), name.npos);

@@ -116,7 +116,7 @@ bool may_hold_password(const std::string& url) {
 std::string libraries() { return ""; }
 
 constexpr stores::UrlForm forms[]{
-    {"zookeeper://[user:password@]host[:port],.../path", "a ZooKeeper; zookeepers:// with TLS"},
+    {"zookeeper://[user@]host[:port],...[/chroot]", "ZooKeeper, its members; zookeepers:// with TLS"},
 };
 
 }  // namespace
