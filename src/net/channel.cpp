@@ -21,7 +21,11 @@ Result<Channel> Channel::open(std::unique_ptr<Stream> stream, std::string name, 
   Channel channel(std::move(stream), std::move(name), place);
   while (true) {
     const auto wants = channel.stream_->handshake();
-    if (!wants) return fail(wants.error().code, channel.name_ + ": " + wants.error().message);
+    if (!wants) {
+      const auto& error = wants.error();
+      const auto advice = error.code == ErrorCode::unreachable ? channel.stream_->advice() : "";
+      return fail(error.code, channel.name_ + ": " + error.message + advice);
+    }
     if (*wants == 0) return channel;
     if (auto ready = channel.wait_for(*wants, wait); !ready) {
       auto error = std::move(ready).error();
@@ -47,7 +51,8 @@ Result<void> Channel::wait_for(short events, Wait wait) const {
 }
 
 base::Error Channel::lost(const base::Error& error) const {
-  return {error.code, name_ + ": " + error.message + (has_answered_ ? "" : stream_->advice())};
+  const bool may_be_misled = error.code == ErrorCode::unreachable && !has_answered_;
+  return {error.code, name_ + ": " + error.message + (may_be_misled ? stream_->advice() : "")};
 }
 
 Result<void> Channel::send(Wait wait) {

@@ -243,6 +243,12 @@ class TlsStream final : public Stream {
         return fail(protocol_error,
                     "TLS: the server refused the handshake: it needs TLS 1.3, or TLS 1.2 with ECDHE and AES-GCM or "
                     "ChaCha20, and may ask for a certificate (?cert=FILE&key=FILE in the URL)");
+      case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        ::ERR_clear_error();
+        return fail(
+            protocol_error,
+            "TLS: the server does not accept our certificate, or wants one; name one with ?cert=FILE&key=FILE in "
+            "the URL");
       case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         ::ERR_clear_error();
         return fail(protocol_error,

@@ -36,8 +36,8 @@ class Client {
 
   /// Sends the calls together and returns their answers in order; the member carries them out one after the other.
   /// Refusals that another member or a later time may change (no leader, timed out, too many requests, no space) are a
-  /// failure with unreachable or unready, and those of rights one with refused. Members that cannot be connected to are
-  /// passed over; one that is silent fails after 2 s.
+  /// failure with unreachable or unready, those of rights one with refused, and what the gateway cannot do is one with
+  /// configuration. Members that cannot be connected to are passed over; one that is silent fails after 2 s.
   virtual base::Result<std::vector<Answer>> flight(std::span<const Call> calls, base::Wait wait) = 0;
   /// When the last flight was about to be sent; of a flight that was sent again as a whole, the last time.
   virtual base::Instant sent_at() const = 0;

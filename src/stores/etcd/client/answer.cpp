@@ -35,6 +35,10 @@ enum Code : int {
   unauthenticated = 16,
 };
 
+constexpr std::string_view cut_off =
+    "its gateway cannot connect to it; under client-cert-auth the certificate of a member has to be for clients too "
+    "(extendedKeyUsage = serverAuth, clientAuth)";
+
 bool is_small(std::string_view text) {
   int depth = 0;
   int values = 0;
@@ -97,11 +101,8 @@ std::optional<base::Error> common_error(const Refusal& refusal, int status, cons
       }
       break;
     case unavailable:
-      if (has(refusal, "authentication handshake failed") || has(refusal, "tls: ")) {
-        return error(ErrorCode::configuration,
-                     "its gateway cannot connect to it; under client-cert-auth the certificate of the member has to be "
-                     "for clients too (extendedKeyUsage = serverAuth, clientAuth)");
-      }
+      if (has(refusal, "connection closed")) return error(ErrorCode::unreachable, std::string(cut_off));
+      if (has(refusal, "authentication handshake failed")) return error(ErrorCode::configuration, std::string(cut_off));
       break;
     case -1:
       if (status == 404) {
@@ -141,6 +142,12 @@ std::optional<json> read_json(std::string_view text) {
 
 Result<Answer> read_answer(const net::HttpAnswer& http, const std::string& name) {
   auto body = read_json(http.body);
+  if (http.body.starts_with("CommonName of client")) {
+    return fail(ErrorCode::configuration,
+                name +
+                    ": its gateway takes no certificate for a user; show one without a common name (CN), and name a "
+                    "user in the URL");
+  }
   if (http.status != 200) return judged(refusal_in(body ? *body : json()), http.status, name);
   if (!body || !body->is_object()) return not_etcd(name);
   if (body->contains("error")) return judged(refusal_in(*body), http.status, name);
@@ -153,6 +160,12 @@ Result<Answer> read_message(std::string_view line, const std::string& name) {
   const auto result = message->find("result");
   if (result == message->end() || !result->is_object()) return not_etcd(name);
   return Answer(std::move(*result));
+}
+
+bool is_cut_off(const net::HttpAnswer& http) {
+  const auto body = read_json(http.body);
+  const auto refusal = refusal_in(body ? *body : json());
+  return refusal.code == unavailable && has(refusal, "connection closed");
 }
 
 bool needs_token(const Refusal& refusal) {

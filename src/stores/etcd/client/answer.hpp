@@ -22,6 +22,10 @@ base::Result<Answer> read_answer(const net::HttpAnswer& http, const std::string&
 /// The same of one message of a stream; "result" of it.
 base::Result<Answer> read_message(std::string_view line, const std::string& name);
 
+/// Whether the gateway of the member could not connect to the member itself: it shows a certificate that is for servers
+/// alone, or the member is about to end.
+bool is_cut_off(const net::HttpAnswer& http);
+
 /// Whether it is refused because it needs a token, or another one.
 bool needs_token(const Refusal& refusal);
 /// Whether it is refused because the cluster knows no users: none is needed.

@@ -71,6 +71,13 @@ base::Error HttpClient::lost(base::Error error) {
   return error;
 }
 
+// By this answer. A member that ends says for a moment what one with a wrong certificate always says.
+base::Error HttpClient::lost_by(const net::HttpAnswer& http, base::Error error) {
+  if (error.code != ErrorCode::unreachable) return error;
+  if (shows_certificate_ && is_cut_off(http) && ++cut_off_ >= members_.size()) error.code = ErrorCode::configuration;
+  return lost(std::move(error));
+}
+
 Result<void> HttpClient::open(Wait wait) {
   if (http_ && http_->is_stale()) http_.reset();
   if (!http_) http_ = RLOCK_TRY(members_.connect(patient(wait)));
@@ -134,10 +141,10 @@ Result<std::vector<Answer>> HttpClient::ask_batch(std::span<const Call> calls, W
   std::vector<Answer> answers;
   for (const auto& http : received) {
     auto answer = read_answer(http, name());
-    if (!answer && answer.error().code == ErrorCode::unreachable)
-      return std::unexpected(lost(std::move(answer).error()));
-    answers.push_back(RLOCK_TRY(std::move(answer)));
+    if (!answer) return std::unexpected(lost_by(http, std::move(answer).error()));
+    answers.push_back(*std::move(answer));
   }
+  cut_off_ = 0;
   return answers;
 }
 

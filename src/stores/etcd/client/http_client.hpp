@@ -55,6 +55,7 @@ class HttpClient final : public Client {
   base::Result<std::vector<Answer>> ask(std::span<const Call> calls, base::Wait wait);
   base::Result<std::vector<Answer>> ask_batch(std::span<const Call> calls, base::Wait wait);
   base::Error lost(base::Error error);
+  base::Error lost_by(const net::HttpAnswer& http, base::Error error);
   base::Error without_user() const;
   base::Result<std::vector<nlohmann::json>> messages();
   std::string headers() const;
@@ -66,6 +67,7 @@ class HttpClient final : public Client {
   bool shows_certificate_;
   base::Duration timeout_;
   std::string token_;
+  std::size_t cut_off_ = 0;   ///< so many gateways in a row could not connect to their members
   bool is_auth_off_ = false;  ///< the cluster has said so
   std::optional<net::Http> http_;
   std::optional<Stream> stream_;

@@ -21,6 +21,7 @@ class Members {
   base::Result<net::Http> connect(base::Wait wait);
   /// Asks the next member from here on.
   void next() { at_ = (at_ + 1) % members_.size(); }
+  std::size_t size() const { return members_.size(); }
   /// Which one is asked.
   std::size_t at() const { return at_; }
   /// "etcd at HOST:PORT": that one.
