@@ -13,7 +13,7 @@ _rlock() {
   last=$((${#words[@]} - 1))
   for ((i = 1; i < last; i++)); do
     case ${words[i]} in
-      -t|--ttl|--slots|--with|--hold|--once|--remember|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--timeout|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format|--log-format) _rlock_value "${words[i]}" $((++i)) ;;
+      -t|--ttl|--slots|--with|--hold|--once|--remember|--replicas|--while-pid|-w|--wait|-E|--conflict-exit-code|--grace|--timeout|--signal|-k|--kill-after|--on-lost|--label|--server|--prefix|--compat|--password-file|--connect-timeout|--config|--format|--sort|--log-format) _rlock_value "${words[i]}" $((++i)) ;;
       --*=*) _rlock_server_option "${words[i]%%=*}" "${words[i]#*=}" ;;
       --) ;;
       -*) [[ ! ${words[i]} =~ ^-[sxnqvhV]*([twEk])$ ]] || _rlock_value "-${BASH_REMATCH[1]}" $((++i)) ;;
@@ -153,6 +153,7 @@ _rlock_complete() {
     --compat) _rlock_among 'none redisson' ;;
     --connect-timeout) _rlock_among '500ms 1s 5s 10s 30s 1m 5m 30m 1h 12h 1d' ;;
     --format) _rlock_among 'table json prometheus keys' ;;
+    --sort) _rlock_among 'state key held waiting last-run' ;;
     --log-format) _rlock_among 'text json' ;;
   esac
   [[ -z $option ]] || return
@@ -169,7 +170,7 @@ _rlock_complete() {
     acquire) _rlock_verb --ttl --shared --exclusive --slots --replicas --while-pid --wait --nonblock --conflict-exit-code --grace --signal --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --json --export --log-format --syslog --quiet --verbose --help ;;
     renew) _rlock_verb --ttl --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
     release) _rlock_verb --force --grace --server --prefix --compat --password-file --connect-timeout --config --log-format --syslog --quiet --verbose --help ;;
-    status) _rlock_verb --server --prefix --compat --password-file --connect-timeout --config --json --format --watch --log-format --syslog --exit-code --quiet --verbose --help ;;
+    status) _rlock_verb --server --prefix --compat --password-file --connect-timeout --config --json --format --held --sort --watch --log-format --syslog --exit-code --quiet --verbose --help ;;
   esac
 }
 

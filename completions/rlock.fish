@@ -8,7 +8,7 @@ function __rlock_place
     set -l at 2
     while test $at -le (count $words)
         switch $words[$at]
-            case -t --ttl --slots --with --hold --once --remember --replicas --while-pid -w --wait -E --conflict-exit-code --grace --timeout --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --log-format
+            case -t --ttl --slots --with --hold --once --remember --replicas --while-pid -w --wait -E --conflict-exit-code --grace --timeout --signal -k --kill-after --on-lost --label --server --prefix --compat --password-file --connect-timeout --config --format --sort --log-format
                 set at (math $at + 1)
             case '--*=*' --
             case '-*'
@@ -112,6 +112,8 @@ complete -c rlock -n 'not __rlock_is "run command"' -l connect-timeout -xka '500
 complete -c rlock -n 'not __rlock_is "run command"' -l config -rF -d 'Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf'
 complete -c rlock -n '__rlock_verb acquire status' -l json -d 'Print JSON'
 complete -c rlock -n '__rlock_verb status' -l format -xka 'table json prometheus keys' -d 'A table, JSON, metrics, or one key a line'
+complete -c rlock -n '__rlock_verb status' -l held -d 'Of several locks show only those that are held or waited for'
+complete -c rlock -n '__rlock_verb status' -l sort -xka 'state key held waiting last-run' -d 'Order of several locks'
 complete -c rlock -n '__rlock_verb status' -l watch -d 'Show it live until q or Ctrl-C'
 complete -c rlock -n '__rlock_verb acquire' -l export -d 'Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval'
 complete -c rlock -n 'not __rlock_is "run command"' -l log-format -xka 'text json' -d 'Write messages as lines of text, or as one JSON object for each event'

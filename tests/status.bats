@@ -85,7 +85,7 @@ ascii_only() { [ -s "$1" ] && [ "$(LC_ALL=C tr -d '\n\040-\176' <"$1" | wc -c)" 
   holds '.locks[0].waiting == 0 and .locks[1].waiting == 1 and .locks[2].holders[0].foreign'
   run --separate-stderr -0 rlock status
   [ "${#lines[@]}" = 4 ]
-  [[ ${lines[1]} = alpha* && ${lines[2]} = beta*' 1 '* && ${lines[3]} = gamma* ]]
+  [[ ${lines[1]} = beta*' 1 '* && ${lines[2]} = alpha* && ${lines[3]} = gamma* ]]
   rlock release beta "$token"
   finish
   # A run of beta has ended, and its lock is remembered for that.
@@ -250,7 +250,8 @@ many() {
   release
   hold --show-command
   run -0 rlock status --json "$key"
-  holds '.holders[0].command | startswith("sh -c ") and endswith("--password=canary")'
+  # As a shell would read it.
+  holds '.holders[0].command == "sh -c '\''touch up; until [ -e go ]; do sleep 0.01; done'\'' --password=canary"'
   run -0 rlock status "$key"
   [[ $output == *' --password=canary'* ]]
   release
@@ -352,7 +353,7 @@ many() {
 
 @test "a user or host with spaces does not shift the rest of the record" {
   USER='ann marie' rlock run --show-command "$key" -- sh -c 'rlock status --json "$RLOCK_KEY"' >json
-  jq -e '.holders[0].user == "ann_marie" and (.holders[0].command | startswith("sh -c rlock"))' json
+  jq -e '.holders[0].user == "ann_marie" and (.holders[0].command | startswith("sh -c "))' json
 }
 
 @test "of a long queue the first thousand are listed and all are counted" {
@@ -417,6 +418,6 @@ many() {
   [ "$(jq '.locks[0].key | length' json)" = 20000 ]
   rlock status >table
   grep -qxE "$key +held .*" table
-  [ "$(wc -c <table)" -lt 24000 ]
-  grep -qE "^$long  held   x{256}  " table
+  [ "$(wc -L <table)" -le 200 ]
+  grep -qE '^x{50,}…  held   x{50,}…  ' table
 }

@@ -50,7 +50,7 @@ cell() {
   USER=ann rlock acquire --label https://ci.example.org/7 labelled >/dev/null
   redis set rlock:theirs x
   run --separate-stderr -0 rlock status
-  [ "$(cut -d' ' -f1 <<<"$output" | tr '\n' ' ')" = 'KEY broken job2 job10 kept labelled slotted theirs ' ]
+  [ "$(cut -d' ' -f1 <<<"$output" | tr '\n' ' ')" = 'KEY job10 job2 kept labelled slotted theirs broken ' ]
   [[ $output =~ ^KEY\ +STATE\ +HOLDER\ +HELD\ +LEASE\ +WAITING\ +LAST\ RUN$'\n' ]]
   [ "$(cell job10 STATE)" = held ]
   [[ $(cell job10 HOLDER) =~ ^ann@$(uname -n)\ pid\ [0-9]+$ ]]
@@ -70,6 +70,40 @@ cell() {
   [ "$(cell theirs HOLDER)" = '(not an rlock)' ]
   [ "$(cell theirs LEASE)" = 'no end' ]
   rlock release job10 "$token"
+  finish
+}
+
+@test "what is waited for comes first, then what is held, then the rest; --sort has other orders, --held leaves the rest out" {
+  redis flushall
+  keys() { cut -d' ' -f1 | tail -n +2 | paste -sd ' '; }
+  local one two
+  one=$(rlock acquire d-held)
+  rlock run b-ran -- true
+  rlock run a-ran -- true
+  two=$(rlock acquire e-waited)
+  rlock acquire c-held >/dev/null
+  background rlock run e-waited -- true
+  until_true 10 waiting 1 e-waited
+  [ "$(rlock status | keys)" = 'e-waited c-held d-held a-ran b-ran' ]
+  [ "$(rlock status --sort state | keys)" = 'e-waited c-held d-held a-ran b-ran' ]
+  [ "$(rlock status --sort key | keys)" = 'a-ran b-ran c-held d-held e-waited' ]
+  [ "$(rlock status --sort held | keys)" = 'd-held e-waited c-held a-ran b-ran' ]
+  [ "$(rlock status --sort waiting | keys)" = 'e-waited a-ran b-ran c-held d-held' ]
+  [ "$(rlock status --sort last-run | keys)" = 'a-ran b-ran c-held d-held e-waited' ]
+  [ "$(rlock status --held | keys)" = 'e-waited c-held d-held' ]
+  [ "$(rlock status --held '*-held' | keys)" = 'c-held d-held' ]
+  run --separate-stderr -0 rlock status --held '*-ran'
+  [ -z "$output" ]
+  [[ $stderr == 'rlock: no lock held or waited for matches *-ran at '* ]]
+  # Programs have the order of keys, unless they say so.
+  [ "$(rlock status --json | jq -r '[.locks[].key] | join(" ")')" = 'a-ran b-ran c-held d-held e-waited' ]
+  [ "$(rlock status --format keys | paste -sd ' ')" = 'a-ran b-ran c-held d-held e-waited' ]
+  [ "$(rlock status --json --held --sort held | jq -r '[.locks[].key] | join(" ")')" = 'd-held e-waited c-held' ]
+  [ "$(rlock status --format keys --held | paste -sd ' ')" = 'c-held d-held e-waited' ]
+  # Of one lock both say nothing.
+  [ "$(rlock status --held --sort held a-ran | head -n 1)" = 'key       a-ran' ]
+  rlock release e-waited "$two"
+  rlock release d-held "$one"
   finish
 }
 
@@ -116,7 +150,7 @@ cell() {
   [[ $stderr == *" since $(date -d "@$since" '+%b %e %H:%M');"* ]]
 }
 
-@test "on a terminal it is as wide as that, wide characters counted, and elsewhere it is not cut" {
+@test "on a terminal it is as wide as that, wide characters counted, and elsewhere 200 columns" {
   redis flushall
   export TERM=xterm NO_COLOR=1
   local long='a-key-that-is-longer-than-any-column-of-a-terminal-may-be-1234567890' columns
@@ -125,7 +159,8 @@ cell() {
   rlock acquire 'café' >/dev/null
   env -u LC_ALL -u LANG rlock status >plain
   grep -q "$long  held" plain
-  grep -q 'x\{200\}  ' plain
+  grep -q 'x\{50\}x*…  ' plain
+  [ "$(widest plain)" -le 200 ]
   # Columns are where they should be: with wide characters in front, too.
   python3 - <<-'END'
 	import unicodedata

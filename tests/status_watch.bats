@@ -95,16 +95,16 @@ watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 120 
   watching <<-'END'
 	from watching import *
 	watch = Watch(rows=12)
-	seen = watch.expect(r"\.\.\. and 32 more")
+	seen = watch.expect(r"\.\.\. 0 above, 32 below; arrows, PageUp and PageDown scroll, q ends")
 	assert len(seen.split("\r\n")) == 12, seen
 	assert re.search("job8  held", seen) and "job9 " not in seen, seen
 	watch.child.setwinsize(6, 30)
-	seen = watch.expect(r"\.\.\. and 38 more")
+	seen = watch.expect(r"\.\.\. 0 above, 38 below[^\n]*")
 	lines = re.sub(r"\x1b\[[0-9?]*[A-Za-z]", "", seen).replace("\r", "").split("\n")
 	assert len(lines) == 6 and max(map(len, lines)) <= 30, lines
 	watch.child.setwinsize(60, 120)
 	seen = watch.expect("job40  held")
-	assert "more" not in seen
+	assert "above" not in seen
 	watch.child.send("q")
 	watch.ends(0)
 	END
@@ -114,8 +114,34 @@ watching() { own=own-$BATS_TEST_NUMBER PYTHONPATH=$BATS_FILE_TMPDIR timeout 120 
   key=$key watching <<-'END'
 	from watching import *
 	watch = Watch(os.environ["key"], rows=16)
-	seen = watch.expect(r"\.\.\. and [0-9]+ more lines")
+	seen = watch.expect(r"\.\.\. 0 above, ([0-9]+) below")
 	assert "waiting  30" in seen and len(seen.split("\r\n")) == 16, seen
+	hidden = watch.child.match[1]
+	watch.child.send("G")
+	seen = watch.expect(r"\.\.\. %s above, 0 below" % hidden)
+	assert "waiting  30" not in seen and len(seen.split("\r\n")) == 16, seen
+	watch.child.send("q")
+	watch.ends(0)
+	END
+}
+
+@test "arrows, j and k, PageUp and PageDown scroll what does not fit, at once, and the heading stays" {
+  redis flushall
+  local i
+  for i in $(seq 40); do redis set "rlock:job$i" x px 600000 >/dev/null; done
+  watching <<-'END'
+	from watching import *
+	watch = Watch(rows=13)  # ten rows of the list, one of them for what is hidden
+	seen = watch.expect(r"\.\.\. 0 above, 31 below")
+	first = 0
+	for keys, step in (("\x1b[B", 1), ("j", 1), ("\x1bOB", 1), ("k", -1), ("\x1b[A", -1), ("\x1b[6~", 8), (" ", 8),
+	                   ("\x1b[5~", -8), ("G", 31), ("g", -31), ("\x1b[F", 31), ("\x1b[H", -31), ("jjj", 3)):
+	    first = min(max(first + step, 0), 31)
+	    watch.child.send(keys)
+	    seen = watch.expect(r"\.\.\. %d above, %d below" % (first, 31 - first))
+	    assert re.search("KEY +STATE", seen), seen
+	    assert "job%d " % (first + 1) in seen and "job%d " % (first + 9) in seen, seen
+	    assert "job%d " % first not in seen and "job%d " % (first + 10) not in seen, seen
 	watch.child.send("q")
 	watch.ends(0)
 	END

@@ -114,7 +114,9 @@ std::string shell_word(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("-_./:@%+,").contains(static_cast<char>(c));
   };
-  if (!text.empty() && std::ranges::all_of(text, is_bare)) return std::string(text);
+  // zsh reads a = in front as the path of a program.
+  const auto is_plain = [&](unsigned char c) { return is_bare(c) || c == '='; };
+  if (!text.empty() && text.front() != '=' && std::ranges::all_of(text, is_plain)) return std::string(text);
   if (printable(text) == text) return shell_quoted(text);
   std::string result = "$'";
   for (const char c : text) {

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/retry.hpp"
+#include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/environment.hpp"
 #include "commands/late_release.hpp"
@@ -74,7 +75,7 @@ Result<Outcome> Keys::hold() {
 Result<void> Keys::reenter() {
   std::string command;
   if (options_.show_command) {
-    for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + argument;
+    for (const auto& argument : options_.command) command += (command.empty() ? "" : " ") + base::shell_word(argument);
   }
   for (const auto& name : names_) {
     auto request = request_for(name);

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "lock/mode.hpp"
 #include "show/log_json.hpp"
+#include "show/selection.hpp"
 #include "stores/common/store.hpp"
 
 namespace rlock::commands {
@@ -61,6 +62,8 @@ struct Options {
   Format format = Format::usual;
   bool exit_code = false;
   bool watch = false;
+  bool only_in_use = false;
+  std::optional<show::Order> order;  ///< nullopt: by state for people, by key for programs
   bool force = false;
   bool quiet = false;
   bool verbose = false;

@@ -89,8 +89,10 @@ int status(const Options& options) {
   const auto backend = (*store)->open(options.prefix + options.key, options.connect_timeout,
                                       options.key.empty() ? stores::Purpose::list : stores::Purpose::step);
   base::PlainPoller plain;
+  const auto order = options.format == Format::usual ? show::Order::state : show::Order::key;
   show::View view(options.key, options.prefix,
-                  options.format == Format::json ? show::View::Queues::whole : show::View::Queues::first);
+                  options.format == Format::json ? show::View::Queues::whole : show::View::Queues::first,
+                  {options.order.value_or(order), options.only_in_use});
   if (options.watch) return watch(view, *backend, options);
   const auto ask = [&](auto question) {
     return base::until_served(base::BootClock::now() + options.connect_timeout, plain,
@@ -112,7 +114,8 @@ int status(const Options& options) {
   if (options.format == Format::usual && !options.quiet) {
     tell_of_endless(*sights, options);
     if (sights->empty() && unseen.empty()) {
-      base::log_note((options.key.empty() ? "no locks at " : "no lock matches " + options.key + " at ") +
+      const std::string held = options.only_in_use ? " held or waited for" : "";
+      base::log_note((options.key.empty() ? "no locks" + held : "no lock" + held + " matches " + options.key) + " at " +
                      backend->name());
     }
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <iterator>
 
 #include "base/duration.hpp"
 #include "base/exit_status.hpp"
@@ -52,10 +53,12 @@ struct Scene {
   std::string trouble;  ///< why the server does not answer; empty: it does
   std::vector<lock::Unseen> unseen;
 
-  std::vector<std::string> lines(const show::View& view, const std::string& server, base::ScreenSize size) const;
+  std::vector<std::string> lines(const show::View& view, const std::string& server, base::ScreenSize size,
+                                 base::Scroll& scroll) const;
 };
 
-std::vector<std::string> Scene::lines(const show::View& view, const std::string& server, base::ScreenSize size) const {
+std::vector<std::string> Scene::lines(const show::View& view, const std::string& server, base::ScreenSize size,
+                                      base::Scroll& scroll) const {
   const auto layout = show::Layout::of(STDOUT_FILENO);
   show::Table head;
   show::Row row{{view.key().empty() ? "rlock status" : "rlock status " + view.key(), show::Style::strong}, {time}};
@@ -63,40 +66,38 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
   row.push_back({server, show::Style::faint});
   head.add(std::move(row));
   auto lines = head.lines(layout);
-  const auto warn = [&](std::string text) {
+  const auto add = [&](std::string text, show::Style style) {
     show::Table line;
-    line.add({{std::move(text), show::Style::bad}});
+    line.add({{std::move(text), style}});
     lines.push_back(line.lines(layout).front());
   };
   if (!trouble.empty()) {
-    warn("no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
-         ", trying again: " + trouble);
+    add("no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
+         ", trying again: " + trouble,
+        show::Style::bad);
   } else if (!unseen.empty()) {
     const auto others = unseen.size() - 1;
-    warn("not shown: the locks at " + unseen.front().server +
-         (others > 0 ? " and " + std::to_string(others) + " more" : "") + ": " + unseen.front().error.message);
+    add("not shown: the locks at " + unseen.front().server +
+         (others > 0 ? " and " + std::to_string(others) + " more" : "") + ": " + unseen.front().error.message,
+        show::Style::bad);
   } else {
     lines.emplace_back();
   }
-  const auto room = size.rows - std::min(size.rows, lines.size());
+  const bool is_list = !view.is_of_one();
+  if (is_list && sights.empty()) return lines;
+  const auto taken = lines.size() + (is_list ? 1 : 0);  // the heading of the list
+  const auto room = size.rows - std::min(size.rows, taken);
   if (room == 0) return lines;
-  if (view.is_of_one()) {
-    auto detail = show::detail_lines(sights.front(), layout);
-    if (detail.size() > room) {
-      const auto hidden = detail.size() - room + 1;
-      detail.resize(room - 1);
-      detail.push_back("... and " + std::to_string(hidden) + " more lines");
-    }
-    lines.insert(lines.end(), detail.begin(), detail.end());
-    return lines;
+  const auto detail = is_list ? std::vector<std::string>() : show::detail_lines(sights.front(), layout);
+  const auto total = is_list ? sights.size() : detail.size();
+  const auto [first, count] = scroll.window(total, room);
+  const auto shown = is_list ? show::list_lines(std::span(sights).subspan(first, count), layout) : detail;
+  std::ranges::copy(is_list ? std::span(shown) : std::span(shown).subspan(first, count), std::back_inserter(lines));
+  if (count < total) {
+    add("... " + std::to_string(first) + " above, " + std::to_string(total - first - count) +
+            " below; arrows, PageUp and PageDown scroll, q ends",
+        show::Style::faint);
   }
-  if (sights.empty()) return lines;
-  // The heading takes a line, and what tells of the rest.
-  const bool all_fit = sights.size() + 1 <= room;
-  const auto shown = all_fit ? sights.size() : room - std::min<std::size_t>(room, 2);
-  const auto list = show::list_lines(std::span(sights).first(shown), layout);
-  lines.insert(lines.end(), list.begin(), list.end());
-  if (!all_fit) lines.push_back("... and " + std::to_string(sights.size() - shown) + " more");
   return lines;
 }
 
@@ -119,7 +120,8 @@ int watch(show::View& view, lock::Backend& backend, const Options& options) {
 
   // What others have to say would stand in the middle of the screen.
   base::set_log_level(base::LogLevel::error);
-  process::LiveScreen screen([&](base::ScreenSize size) { return scene.lines(view, backend.name(), size); });
+  process::LiveScreen screen(
+      [&](base::ScreenSize size, base::Scroll& scroll) { return scene.lines(view, backend.name(), size, scroll); });
   BootClock::duration rest = look_every;
   while (screen.wait({}, BootClock::now() + rest) != base::Readiness::interrupted) {
     if (!screen.is_shown()) continue;

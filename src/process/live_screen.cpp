@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "process/keys.hpp"
 #include "process/signals.hpp"
 
 namespace rlock::process {
@@ -110,14 +111,22 @@ void LiveScreen::take_signals() {
   }
 }
 
-void LiveScreen::take_keys() {
+void LiveScreen::read_keys() {
   std::array<char, 64> keys{};
   const auto n = ::read(STDIN_FILENO, keys.data(), keys.size());
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (n <= 0) {
     ending_ = SIGHUP;  // the terminal is gone
-  } else if (std::string_view(keys.data(), static_cast<std::size_t>(n)).contains('q')) {
-    ending_ = 0;
+    return;
+  }
+  typed_.append(keys.data(), static_cast<std::size_t>(n));
+  for (const auto& key : take_keys(typed_)) {
+    if (std::holds_alternative<Quit>(key)) {
+      ending_ = 0;
+      return;
+    }
+    scroll_.press(std::get<base::ScrollKey>(key));
+    redraw_at_ = {};
   }
 }
 
@@ -133,7 +142,7 @@ Readiness LiveScreen::wait(std::span<pollfd> fds, Instant until) {
     const auto wake_at = is_shown_ ? redraw_at_ : BootClock::now() + redraw_every;
     base::poll_until(all, std::min(until, wake_at), nullptr);
     take_signals();
-    if (!ending_ && keys.revents != 0) take_keys();
+    if (!ending_ && keys.revents != 0) read_keys();
     if (ending_) break;
     std::copy_n(all.begin(), fds.size(), fds.begin());
     if (std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; })) return Readiness::ready;
@@ -150,7 +159,7 @@ void LiveScreen::draw() {
     return;
   }
   const auto size = base::screen_size(terminal);
-  auto lines = painter_(size);
+  auto lines = painter_(size, scroll_);
   if (lines.size() > size.rows) lines.resize(size.rows);
   std::string drawing(home);
   for (std::size_t i = 0; i < lines.size(); ++i) {

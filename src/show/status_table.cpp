@@ -141,15 +141,16 @@ constexpr Column<HolderEntry> holder_columns[]{
      [](const HolderEntry& entry) -> Cell {
        const bool has_ended = entry.record && entry.record->has_ended;
        return {who_text(entry.lock, entry.record) + (has_ended ? " (--hold)" : "")};
-     }},
+     },
+     true},
     {"HELD", [](const HolderEntry& entry) { return held_cell(entry.lock, entry.holder); }},
     {"SINCE",
      [](const HolderEntry& entry) -> Cell { return {entry.record ? since_text(entry.record->since_us) : nothing}; }},
     {"LEASE", [](const HolderEntry& entry) { return lease_cell(entry.lock, entry.holder); }},
     {"FENCE",
      [](const HolderEntry& entry) -> Cell { return {entry.record ? std::to_string(entry.record->fence) : nothing}; }},
-    {"LABEL", [](const HolderEntry& entry) -> Cell { return {label_of(entry.record)}; }},
-    {"COMMAND", [](const HolderEntry& entry) -> Cell { return {command_of(entry.record)}; }},
+    {"LABEL", [](const HolderEntry& entry) -> Cell { return {label_of(entry.record)}; }, true},
+    {"COMMAND", [](const HolderEntry& entry) -> Cell { return {command_of(entry.record)}; }, true},
 };
 
 struct WaiterEntry {
@@ -164,12 +165,13 @@ constexpr Column<WaiterEntry> waiter_columns[]{
     {"WAITER",
      [](const WaiterEntry& entry) -> Cell {
        return {entry.record ? entry.record->who.summary() : "(an rlock of another version)"};
-     }},
+     },
+     true},
     {"WAITING", [](const WaiterEntry& entry) -> Cell { return {age_text(entry.lock.age(entry.waiter.ticket))}; }},
     {"SINCE", [](const WaiterEntry& entry) -> Cell { return {since_text(entry.waiter.ticket)}; }},
     {"MODE", [](const WaiterEntry& entry) -> Cell { return {entry.record ? mode_text(entry.record->mode) : nothing}; }},
-    {"LABEL", [](const WaiterEntry& entry) -> Cell { return {label_of(entry.record)}; }},
-    {"COMMAND", [](const WaiterEntry& entry) -> Cell { return {command_of(entry.record)}; }},
+    {"LABEL", [](const WaiterEntry& entry) -> Cell { return {label_of(entry.record)}; }, true},
+    {"COMMAND", [](const WaiterEntry& entry) -> Cell { return {command_of(entry.record)}; }, true},
 };
 
 // Without the last columns that all entries leave empty.

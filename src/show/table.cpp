@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::size_t gap = 2;        // columns between two cells
 constexpr std::size_t min_width = 8;  // of a column that shrinks
-// A column is not made wider than this where nothing is cut: a key that another program wrote may have any length, and
-// each line would be padded to it. A wider cell moves the rest of its own line to the right.
-constexpr std::size_t max_width = 256;
 constexpr std::string_view plain = "\x1b[0m";
 
 std::string_view escape_of(Style style) {
@@ -68,6 +65,7 @@ void Table::add(Row row) {
 }
 
 void Table::shrink(std::vector<std::size_t>& widths, std::size_t columns) const {
+  for (const auto i : shrinking_) widths[i] = std::min(widths[i], columns);  // a key may have millions
   auto total = std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
   while (total > columns) {
     auto& widest = widths[*std::ranges::max_element(shrinking_, {}, [&](std::size_t i) { return widths[i]; })];
@@ -78,12 +76,11 @@ void Table::shrink(std::vector<std::size_t>& widths, std::size_t columns) const 
 }
 
 std::vector<std::string> Table::lines(const Layout& layout) const {
-  const bool is_cut = layout.columns < Layout().columns;
   std::vector<std::size_t> widths;
   for (const auto& cells : widths_) {
     widths.resize(std::max(widths.size(), cells.size()));
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      widths[i] = std::max(widths[i], is_cut ? cells[i] : std::min(cells[i], max_width));
+      widths[i] = std::max(widths[i], cells[i]);
     }
   }
   if (!shrinking_.empty()) shrink(widths, layout.columns);
@@ -97,9 +94,8 @@ std::vector<std::string> Table::lines(const Layout& layout) const {
     for (std::size_t i = 0; i < rows_[r].size() && at < layout.columns; at += widths[i++] + gap) {
       const auto& cell = rows_[r][i];
       if (cell.text.empty()) continue;
-      if (written > at) at = written + gap;
       const auto width = std::min(widths[i], layout.columns - at);
-      const bool fits = !is_cut || widths_[r][i] <= width;
+      const bool fits = widths_[r][i] <= width;
       const auto text = fits ? cell.text : base::cut_to_width(cell.text, width);
       line.append(at - written, ' ').append(styled(text, cell.style, layout.colours));
       written = at + (fits ? widths_[r][i] : base::display_width(text));

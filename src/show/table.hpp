@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,11 @@ enum class Colours { no, yes };
 
 /// How lines are to be fitted to where they are shown.
 struct Layout {
-  std::size_t columns = std::numeric_limits<std::size_t>::max();  ///< a longer line is cut; max: none is
+  std::size_t columns = 200;  ///< a longer line is cut: what others wrote may have any length
   Colours colours = Colours::no;
 
-  /// As the descriptor is now: a terminal has its width, and colours if they are wanted there; for anything else
-  /// nothing is cut.
+  /// As the descriptor is now: a terminal has its width, and colours if they are wanted there; anything else
+  /// the default.
   static Layout of(int fd);
 };
 

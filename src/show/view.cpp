@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/glob.hpp"
 #include "base/retry.hpp"
@@ -27,6 +28,27 @@ bool comes_before(const std::string& a, const std::string& b) {
   return order != 0 ? order < 0 : a < b;
 }
 
+bool is_in_use(const lock::Inspection& lock) { return lock.is_held() || lock.waiting > 0; }
+
+// In an order: the smaller comes first.
+std::int64_t place_of(const lock::Inspection& lock, Order order) {
+  constexpr auto last = std::numeric_limits<std::int64_t>::max();
+  switch (order) {
+    case Order::key:
+      break;
+    case Order::state:
+      return lock.waiting > 0 ? 0 : lock.is_held() ? 1 : 2;
+    case Order::held:
+      if (!lock.is_held()) return last;
+      return lock.holders.empty() || !lock.holders.front().record ? last - 1 : lock.holders.front().record->since_us;
+    case Order::waiting:
+      return -lock.waiting;
+    case Order::last_run:
+      return lock.last_run ? -lock.last_run->ended_us : last;
+  }
+  return 0;
+}
+
 bool is_for_verbs(const std::string& key) { return key.size() <= lock::max_key && base::printable(key) == key; }
 
 }  // namespace
@@ -44,13 +66,17 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
   }
   auto keys = RLOCK_TRY(list(backend, wait));
   auto sights = RLOCK_TRY(look_at(std::move(keys), backend, of_list_ == Queues::whole ? max_waiters : 1, wait));
-  std::erase_if(sights, [&](const ListedLock& sight) { return is_nothing(sight.lock); });
+  std::erase_if(sights, [&](const ListedLock& sight) {
+    return is_nothing(sight.lock) || (selection_.is_in_use && !is_in_use(sight.lock));
+  });
+  // The keys are in order already.
+  std::ranges::stable_sort(sights, {}, [&](const ListedLock& sight) { return place_of(sight.lock, selection_.order); });
   return sights;
 }
 
 Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
   // Under an empty prefix only a look tells a lock from other data.
-  if (key_.empty() && !prefix_.empty()) {
+  if (key_.empty() && !prefix_.empty() && selection_.order == Order::key && !selection_.is_in_use) {
     auto keys = RLOCK_TRY(list(backend, wait));
     std::erase_if(keys, [](const std::string& key) { return !is_for_verbs(key); });
     return keys;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lock/backend.hpp"
+#include "show/selection.hpp"
 
 namespace rlock::show {
 
@@ -21,12 +22,12 @@ class View {
   /// Which waiters a look at many locks lists: all of each queue, or only the first; all are counted in any case.
   enum class Queues { whole, first };
 
-  /// key: the KEY or pattern; empty: all. prefix: what stands before it on the server.
-  View(std::string key, std::string prefix, Queues of_list)
-      : key_(std::move(key)), prefix_(std::move(prefix)), of_list_(of_list) {}
+  /// key: the KEY or pattern; empty: all. prefix: what stands before it on the server. selection: of many.
+  View(std::string key, std::string prefix, Queues of_list, Selection selection)
+      : key_(std::move(key)), prefix_(std::move(prefix)), of_list_(of_list), selection_(selection) {}
 
-  /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, in the
-  /// natural order of their keys (job2 before job10).
+  /// The one lock, free or not; or those that are held or waited for, or whose last run the server remembers, as far as
+  /// the selection has them, in its order.
   base::Result<std::vector<ListedLock>> look(lock::Backend& backend, base::Wait wait);
   /// The keys alone, as keys_of() has them, without a look at each lock where that can be left out: one may have become
   /// free meanwhile.
@@ -52,6 +53,7 @@ class View {
   std::string key_;
   std::string prefix_;
   Queues of_list_;
+  Selection selection_;
   Kind kind_ = Kind::unknown;
 };
 

@@ -40,6 +40,7 @@ TEST(Text, IsPastedIntoAShellAsOneWord) {
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_word("*"), "'*'");
   EXPECT_EQ(shell_word("=ls"), "'=ls'");
+  EXPECT_EQ(shell_word("--name=value"), "--name=value");
   EXPECT_EQ(shell_word("\xc3\xa9"), "'\xc3\xa9'");
   EXPECT_EQ(shell_word("a\n\xff"
                        "1 '\\"),

@@ -20,6 +20,16 @@ inline Complaint set_named_format(commands::Options& options, std::string_view t
   return std::nullopt;
 }
 
+inline Complaint set_order(commands::Options& options, std::string_view text) {
+  using show::Order;
+  options.order = text == "state"     ? Order::state
+                  : text == "held"    ? Order::held
+                  : text == "waiting" ? Order::waiting
+                  : text == "last-run" ? Order::last_run
+                                      : Order::key;
+  return std::nullopt;
+}
+
 // At once: whatever is wrong with the rest is told in this format.
 inline Complaint set_log_format(commands::Options& options, std::string_view text) {
   options.log_format = text == "json" ? show::LogFormat::json : show::LogFormat::text;
@@ -50,12 +60,29 @@ inline constexpr OptionRow output[]{
          "or "
          "that has characters which a terminal does not show.",
      .excludes = "json watch"},
+    {.name = "held",
+     .verbs = status,
+     .target = &commands::Options::only_in_use,
+     .help = "Of several locks show only those that are held or waited for",
+     .is_brief = true,
+     .sources = Sources::command_line},
+    {.name = "sort",
+     .kind = Kind::choice,
+     .value = "state|key|held|waiting|last-run",
+     .verbs = status,
+     .target = set_order,
+     .help = "Order of several locks",
+     .is_brief = true,
+     .more = "state, as a table has it where nothing is said: waited for first, then held, then the rest; key, as JSON and keys have "
+             "it; held: held for longest first; waiting: most waiters first; last-run: ended last first. What is alike is in the "
+             "order of keys.",
+     .sources = Sources::command_line},
     {.name = "watch",
      .verbs = status,
      .target = &commands::Options::watch,
      .help = "Show it live until q or Ctrl-C",
      .is_brief = true,
-     .more = "Every second, or less often where a look at many locks takes long; an outage of the server is shown and "
+     .more = "Arrows, j and k, PageUp and PageDown, g and G scroll what does not fit. It looks every second, or less often where a look at many locks takes long; an outage of the server is shown and "
              "waited out. Exits 0 after q or Ctrl-C.",
      .sources = Sources::command_line,
      .excludes = "json format exit-code quiet"},
