@@ -281,6 +281,29 @@ are_in_state() {
   close_terminal
 }
 
+@test "SIGTSTP stops nothing where it was ignored before, nor where nobody could continue us" {
+  write_listener
+  (trap '' TSTP && exec "$RLOCK" run -t 60s "$key" -- ./listener 2>said) 3>&- &
+  local rlock=$!
+  until_true 10 [ -e listening ]
+  kill -TSTP "$rlock"
+  kill -USR1 "$rlock"
+  until_true 10 saw USR1
+  [ ! -s said ]
+  touch end
+  ended 7 "$rlock"
+  rm listening seen end
+  # An orphaned process group.
+  setsid "$RLOCK" run -t 60s "$key" -- ./listener 3>&- &
+  rlock=$!
+  until_true 10 [ -e listening ]
+  kill -TSTP "$rlock"
+  kill -USR1 "$rlock"
+  until_true 10 saw USR1
+  touch end
+  ended 7 "$rlock"
+}
+
 @test "Ctrl-Z while waiting keeps the place; fg goes on waiting" {
   rlock acquire -t 60s "$key" >token
   open_terminal
@@ -315,7 +338,7 @@ are_in_state() {
 @test "Ctrl-Z stops rlock and the command; fg lets both go on, and the lease is renewed at once" {
   write_listener
   open_terminal
-  keys "rlock run -t 60s $key -- ./listener\n"
+  keys "rlock run -t 60s $key -- ./listener 2>said\n"
   until_true 10 [ -e listening ]
   rlock_of_shell
   local command before
@@ -323,6 +346,8 @@ are_in_state() {
   until_true 10 guard_of "$rlock"
   keys '\032'
   until_true 10 are_in_state T "$rlock" "$command"
+  # What that costs, while there is time to go on.
+  grep -qE "^rlock: stopped \(Ctrl-Z\), and $key is not renewed meanwhile: without fg within [1-5][0-9]s its command is killed and the lock lost$" said
   before=$(redis pttl "rlock:$key")
   keys 'fg; echo $? >status\n'
   until_true 10 are_in_state SRD "$rlock" "$command"
@@ -330,6 +355,30 @@ are_in_state() {
   kill -USR1 "$rlock"
   until_true 10 saw USR1
   touch end
+  until_true 10 [ -s status ]
+  [ "$(cat status)" = 7 ]
+  is_free
+  close_terminal
+}
+
+@test "each Ctrl-Z is told of, in JSON too; --on-lost warn kills nothing, and a short run after fg ends as ever" {
+  write_listener
+  open_terminal
+  keys "rlock run --log-format json --on-lost warn -t 60s $key -- ./listener 2>said\n"
+  until_true 10 [ -e listening ]
+  rlock_of_shell
+  local i
+  for i in 1 2 3; do
+    keys '\032'
+    until_true 10 are_in_state T "$rlock" "$(cat listening)"
+    [ "$(grep -c '"event":"stopped"' said)" = "$i" ]
+    keys 'fg\n'
+    until_true 10 are_in_state SRD "$rlock" "$(cat listening)"
+  done
+  grep '"event":"stopped"' said | tail -n 1 >last
+  jq -e --arg key "$key" '.key == $key and .left_ms > 0 and .left_ms < 60000 and (.message | endswith(" the lock is lost"))' last
+  touch end
+  keys 'echo $? >status\n'
   until_true 10 [ -s status ]
   [ "$(cat status)" = 7 ]
   is_free

@@ -157,6 +157,7 @@ class Run {
       act();
       return true;
     };
+    how.stopping = [&] { tell_stopping(); };
     how.continued = [&] {
       if (renewal_) renewal_->check_now();
     };
@@ -220,6 +221,16 @@ class Run {
   }
 
   void tell_lost(const std::string& why, const std::string& then) const { lost(why, then).tell(); }
+
+  // Whoever presses Ctrl-Z learns what that costs, while there is time to go on.
+  void tell_stopping() const {
+    const auto left = permit_->kill_at() - base::BootClock::now();
+    if (keys_.leases().empty() || left <= 0s) return;
+    const bool kills = options_.on_lost == OnLost::kill;
+    base::log_note("stopped (Ctrl-Z), and " + options_.key + " is not renewed meanwhile: without fg within " +
+                       base::age_text(left) + (kills ? " its command is killed and the lock lost" : " the lock is lost"),
+                   {"stopped", {{"key", options_.key}, {"left_ms", show::ms_of(left)}}});
+  }
 
   void tell_timed_out() const {
     base::log_error("stopping the command of " + options_.key + ": it has run for " +

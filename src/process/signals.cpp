@@ -26,10 +26,15 @@ std::array<ReceivedSignal, max_pending> received;
 volatile std::sig_atomic_t received_count = 0;
 std::size_t taken_count = 0;
 volatile std::sig_atomic_t continued = 0;
+volatile std::sig_atomic_t stop_asked = 0;
 
 void note(int number, siginfo_t* info, void*) {
   if (number == SIGCONT) {
     continued = 1;
+    return;
+  }
+  if (number == SIGTSTP) {
+    stop_asked = 1;
     return;
   }
   if (number == SIGCHLD || number == SIGPIPE || number == SIGXFSZ) return;
@@ -130,6 +135,33 @@ bool Signals::take_continued() {
   const bool result = continued != 0;
   continued = 0;
   return result;
+}
+
+void Signals::catch_stop() {
+  if (is_ignored(SIGTSTP)) return;
+  sigaddset(&blocked_mask_, SIGTSTP);
+  close_window();
+  handle(SIGTSTP);
+}
+
+void Signals::let_stop() {
+  if (sigismember(&blocked_mask_, SIGTSTP) == 0) return;
+  ::signal(SIGTSTP, SIG_DFL);
+  // One that is still pending stops us here, unless the caller of rlock has blocked it.
+  if (sigismember(&original_mask_, SIGTSTP) == 0) sigdelset(&blocked_mask_, SIGTSTP);
+  close_window();
+}
+
+bool Signals::take_stop() {
+  const bool result = stop_asked != 0;
+  stop_asked = 0;
+  return result;
+}
+
+void Signals::stop() {
+  let_stop();
+  ::raise(SIGTSTP);
+  catch_stop();
 }
 
 void Signals::open_window() { ::sigprocmask(SIG_SETMASK, &open_mask_, nullptr); }

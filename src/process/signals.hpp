@@ -48,6 +48,15 @@ class Signals final : public base::Poller {
   /// Whether SIGCONT came since the last call: we may have been stopped for any time.
   bool take_continued();
 
+  /// From here to let_stop(), Ctrl-Z (SIGTSTP) is only noted, as the others are, unless it was ignored at the start.
+  void catch_stop();
+  void let_stop();
+  /// Whether it came since the last call; whoever asks has to stop().
+  bool take_stop();
+  /// Stops this process, as Ctrl-Z does. Returns when it is continued; at once where nobody could do that (an orphaned process
+  /// group).
+  void stop();
+
   /// Lets signals in for the moment of a vfork (see spawn.cpp), and shuts them out again.
   void open_window();
   void close_window();

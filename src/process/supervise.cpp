@@ -47,7 +47,12 @@ class Supervisor {
         how_(how),
         guard_(std::move(guard)),
         family_({.root = {.pid = ::getpid()}, .marker = how.marker, .before = child.before, .adopts = is_subreaper()}),
-        nested_(how.nested_marker) {}
+        nested_(how.nested_marker) {
+    signals_.catch_stop();
+  }
+  ~Supervisor() { signals_.let_stop(); }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
   Ending run() {
     family_.leave_out(guard_pid());
@@ -153,6 +158,10 @@ class Supervisor {
         family_.look(permit_.stop_at());
         say_refused(family_.tell(signal->number, child_));
       }  // else what_ended_it acts on it
+    }
+    if (signals_.take_stop()) {
+      if (!stopping_) how_.stopping();
+      signals_.stop();
     }
     if (signals_.take_continued()) how_.continued();
   }

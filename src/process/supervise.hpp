@@ -41,6 +41,7 @@ struct Supervision {
   std::function<bool()> outlived;
   /// Runs this while no other thread of rlock's is at work, as a fork wants it; false, and nothing is run: not now.
   std::function<bool(const std::function<void()>&)> alone;
+  std::function<void()> stopping;                 ///< somebody pressed Ctrl-Z: rlock stops behind this
   std::function<void()> continued;                ///< rlock was stopped, for an unknown time
   std::function<void(bool revoked)> ended_early;  ///< once, when the permit is over: to say so
   std::function<void()> timed_out;                ///< likewise, at run_until
