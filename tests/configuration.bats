@@ -543,3 +543,22 @@ bad() {
   conf 'wait = 1h'
   expect 75 rlock acquire -n "$key"
 }
+
+@test "a # inside a value, and a quote that is not closed, are named instead of being read as another value" {
+  local line
+  for line in 'server = redis://:can#ary@h' 'prefix = a#b:' 'label = #7' 'ttl = 30s# seconds' 'server = redis://h#0  # behind'; do
+    conf '' "$line"
+    bad 'conf line 2: there is a # in its value; put the value in quotes, or a blank before a comment'
+    [[ $stderr != *ary* ]]
+  done
+  for line in 'label = "a b' "server = 'redis://:canary@h" 'prefix = "a:  # behind' "label = \"it's"; do
+    conf '' "$line"
+    bad 'conf line 2: the quote that its value begins with is not closed'
+    [[ $stderr != *canary* ]]
+  done
+  # These are what they were.
+  for line in 'ttl = 51s #' $'ttl = 51s\t# a "comment' 'ttl = "51s"# behind' '; ttl = "5#' '# ttl = "5'; do
+    conf "$line"
+    [[ $(ttl) == 51s || $line == [\;#]* ]]
+  done
+}

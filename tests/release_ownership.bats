@@ -231,3 +231,14 @@ holder() { redis get "rlock:$key"; }
   is_free
   waiting 0
 }
+
+@test "a KEY that looks like a pattern is told what it is, where nobody holds it" {
+  local token
+  for verb in 'release --force' 'release' 'renew'; do
+    # shellcheck disable=SC2086 # words
+    RLOCK_TOKEN=x expect_error 79 "'job-*' prints those that match, one a line, for xargs" rlock $verb 'job-*'
+  done
+  # One of just that name is released.
+  token=$(rlock acquire 'job-*')
+  expect 0 rlock release 'job-*' "$token"
+}

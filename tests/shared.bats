@@ -235,7 +235,7 @@ fences() { rlock status --json "$key" | jq -r '.holders[].fence'; }
 @test "a nested run asks for no more than the one around it has" {
   expect 0 rlock run -s "$key" -- rlock run -n -s "$key" -- rlock run -s "$key" -- true
   expect 0 rlock run "$key" -- rlock run -n -s "$key" -- true
-  expect_error 78 "$key is held with --shared around this run, which asks for --exclusive" \
+  expect_error 78 "$key is held with --shared around this run, which asks to hold it alone: waiting" \
     rlock run -s "$key" -- rlock run "$key" -- true
   is_free
 }

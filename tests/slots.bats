@@ -46,9 +46,9 @@ user() { job "$1" --slots 2 "${@:2}"; }
 @test "another number, or another kind of lock, is an error that says which is in force; once the lock is free, any goes" {
   user a
   all_run a
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --slots 3;" rlock run --slots 3 "$key" -- true
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --exclusive;" rlock run "$key" -- true
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --shared;" rlock run -n -s "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, not --slots 3; give --slots 2 too, or choose another KEY" rlock run --slots 3 "$key" -- true
+  expect_error 78 "$key is in use with --slots 2; give --slots 2 too, or choose another KEY" rlock run "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, not --shared; give --slots 2 too," rlock run -n -s "$key" -- true
   expect_error 78 'with --slots 2' rlock acquire -t 10m "$key"
   waiting 0
   [ "$(holders)" = 1 ]
@@ -58,10 +58,10 @@ user() { job "$1" --slots 2 "${@:2}"; }
   expect 0 rlock run -s "$key" -- true
   expect 0 rlock run "$key" -- true
   rlock acquire -t 10m "$key"
-  expect_error 78 "$key is in use with --exclusive, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
+  expect_error 78 "$key is in use without --slots; leave out --slots 2, or choose another KEY" rlock run --slots 2 "$key" -- true
   rlock release --force "$key"
   rlock acquire -t 10m -s "$key"
-  expect_error 78 "$key is in use with --shared, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
+  expect_error 78 "$key is in use with --shared; leave out --slots 2, or choose another KEY" rlock run --slots 2 "$key" -- true
 }
 
 @test "a slot whose holder was killed is free at once, or when its lease ends where the guard is dead too" {

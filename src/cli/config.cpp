@@ -44,13 +44,34 @@ std::unexpected<base::Error> wrong(const std::string& place, const std::string& 
   return fail(ErrorCode::configuration, place + ": " + what);
 }
 
+constexpr bool is_quote(char c) { return c == '"' || c == '\''; }
+
+// Where the value of NAME = VALUE begins; npos: there is none.
+std::size_t value_of(std::string_view line) {
+  const auto equals = line.find('=');
+  return equals < line.find('#') ? line.find_first_not_of(" \t", equals + 1) : line.npos;
+}
+
+// What would be read as another value than whoever wrote it meant, without a word.
+std::optional<std::string_view> misread_value(std::string_view line) {
+  const auto value = line.starts_with(';') ? line.npos : value_of(line);
+  if (value == line.npos) return std::nullopt;
+  if (is_quote(line[value])) {
+    if (line.find(line[value], value + 1) != line.npos) return std::nullopt;
+    return "the quote that its value begins with is not closed";
+  }
+  const auto hash = line.find('#', value);
+  const bool is_comment = hash != value && (hash == line.npos || line[hash - 1] == ' ' || line[hash - 1] == '\t');
+  if (is_comment) return std::nullopt;
+  return "there is a # in its value; put the value in quotes, or a blank before a comment";
+}
+
 // A '#' ends the line, unless it stands in a quoted value: CLI11 2.1 ends the line there too.
 std::string_view without_comment(std::string_view line) {
   if (line.starts_with(';')) return {};
-  const auto equals = line.find('=');
-  const auto value = equals < line.find('#') ? line.find_first_not_of(" \t", equals + 1) : line.npos;
+  const auto value = value_of(line);
   std::size_t behind_quotes = 0;
-  if (value != line.npos && (line[value] == '"' || line[value] == '\'')) {
+  if (value != line.npos && is_quote(line[value])) {
     const auto closing = line.find(line[value], value + 1);
     if (closing != line.npos) behind_quotes = closing + 1;
   }
@@ -115,7 +136,9 @@ Result<std::vector<Line>> read_lines(std::string_view text, const std::string& p
   std::string section;
   for (int number = 1; !text.empty(); ++number) {
     const auto place = path + " line " + std::to_string(number);
-    const auto content = without_comment(trimmed(base::take_until(text, '\n')));
+    const auto line = trimmed(base::take_until(text, '\n'));
+    if (const auto why = misread_value(line)) return wrong(place, std::string(*why));
+    const auto content = without_comment(line);
     if (content.empty()) continue;
     if (content.starts_with('[')) {
       if (!content.ends_with(']')) return wrong(place, "the ] of [VERB] is missing");

@@ -130,7 +130,12 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
                     lock::Standing::Holder holder) {
   if (holder != lock::Standing::Holder::other) {
-    show::Lost::to_nobody(options.key, base::exit_lost).tell();
+    auto lost = show::Lost::to_nobody(options.key, base::exit_lost);
+    if (options.key.find_first_of("*?[") != std::string::npos) {
+      lost.message += "; KEY is not a pattern here: rlock status --format keys " + base::shell_quoted(options.key) +
+                      " prints those that match, one a line, for xargs";
+    }
+    lost.tell();
     return base::exit_lost;
   }
   base::PlainPoller plain;

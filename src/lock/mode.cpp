@@ -16,6 +16,17 @@ std::string Mode::option() const {
   return "--exclusive";
 }
 
+std::string Mode::how() const { return is_for_several() ? "with " + option() : "alone"; }
+
+std::string clash(const std::string& key, const Mode& in_use, const Mode& asked) {
+  if (in_use.kind != Mode::Kind::slots) {
+    return key + " is in use " + (in_use.is_for_several() ? in_use.how() : "without --slots") + "; leave out " +
+           asked.option() + ", or choose another KEY";
+  }
+  return key + " is in use " + in_use.how() + (asked.is_for_several() ? ", not " + asked.option() : "") + "; give " +
+         in_use.option() + " too, or choose another KEY";
+}
+
 std::string Mode::encode() const {
   switch (kind) {
     case Kind::exclusive:

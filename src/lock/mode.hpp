@@ -21,8 +21,10 @@ struct Mode {
   /// has.
   bool covers(const Mode& asked) const { return *this == asked || (!is_for_several() && asked.kind == Kind::shared); }
 
-  /// The options that ask for it, for messages.
+  /// The option that asks for it, for messages.
   std::string option() const;
+  /// "alone", which needs no option, or "with --slots 4".
+  std::string how() const;
 
   /// MODE of scripts/common.lua; decode() undoes it. nullopt: not a mode.
   std::string encode() const;
@@ -30,5 +32,9 @@ struct Mode {
 
   friend bool operator==(const Mode&, const Mode&) = default;
 };
+
+/// Why a lock that is in use so cannot be waited for by one who asks so (Backend::acquire), and what to do. One of them has
+/// slots.
+std::string clash(const std::string& key, const Mode& in_use, const Mode& asked);
 
 }  // namespace rlock::lock

@@ -35,9 +35,7 @@ Duration jittered(Duration pause) {
 }
 
 base::Error other_mode(const lock::Request& request, const Entry& other) {
-  return {ErrorCode::configuration, request.name.key + " is in use with " + other.mode.option() +
-                                        ", which does not go together with " + request.mode.option() +
-                                        "; agree on one of them, or choose another KEY"};
+  return {ErrorCode::configuration, lock::clash(request.name.key, other.mode, request.mode)};
 }
 
 }  // namespace

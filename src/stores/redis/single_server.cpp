@@ -55,9 +55,7 @@ Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Requ
   if (auto* done = std::get_if<lock::AlreadySucceeded>(&answer)) return std::move(*done);
   if (const auto* other = std::get_if<OtherMode>(&answer)) {
     may_hold_ = waiter_.is_queued() || unanswered_;
-    return base::fail(ErrorCode::configuration, request.name.key + " is in use with " + other->mode.option() +
-                                                    ", which does not go together with " + request.mode.option() +
-                                                    "; agree on one of them, or choose another KEY");
+    return base::fail(ErrorCode::configuration, lock::clash(request.name.key, other->mode, request.mode));
   }
   return base::fail(ErrorCode::internal, "the token was released before");
 }
