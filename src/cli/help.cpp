@@ -119,7 +119,8 @@ std::string overview(Help help) {
 
 std::string help_of(const VerbRow& verb, Help help) {
   const auto name = "rlock " + std::string(verb.name);
-  std::string text = "Usage: " + name + " [OPTIONS] " + std::string(verb.words_text) + "\n" + std::string(verb.help) + "\n";
+  std::string text =
+      "Usage: " + name + " [OPTIONS] " + std::string(verb.words_text) + "\n" + std::string(verb.help) + "\n";
   if (help == Help::brief) text += "\n";
   for (const auto group : {Group::lock, Group::waiting, Group::command, Group::server, Group::output}) {
     std::string entries;
@@ -131,8 +132,8 @@ std::string help_of(const VerbRow& verb, Help help) {
     if (!entries.empty()) text += "\n" + std::string(group_title(group)) + ":\n" + entries;
   }
   if (help == Help::brief) {
-    return text + "\nExample: " + std::string(verb.examples.front().command) + "\n" + std::string(durations) + "All options: " +
-           name + " --help\n";
+    return text + "\nExample: " + std::string(verb.examples.front().command) + "\n" + std::string(durations) +
+           "All options: " + name + " --help\n";
   }
   text += entry("  -h, --help", "Print this help; -h what is needed most of it", option_indent) +
           entry("  -V, --version", "Print the version", option_indent) + "\n" + std::string(durations) +

@@ -45,9 +45,7 @@ std::unique_ptr<lock::Backend> Keys::open(const lock::Name& name) const {
   return store_->open(name.wire_key, options_.connect_timeout, stores::Purpose::acquire);
 }
 
-lock::Request Keys::request_for(const lock::Name& name) const {
-  return {name, {}, terms_.ttl, {}, options_.mode};
-}
+lock::Request Keys::request_for(const lock::Name& name) const { return {name, {}, terms_.ttl, {}, options_.mode}; }
 
 Result<Outcome> Keys::hold() {
   RLOCK_TRY(reenter());

@@ -70,7 +70,8 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
   if (!checked.mode.covers(request_.mode)) {
     return base::fail(base::ErrorCode::configuration, request_.name.key + " is held " + checked.mode.how() +
-                                                          " around this run, which asks to hold it " + request_.mode.how() +
+                                                          " around this run, which asks to hold it " +
+                                                          request_.mode.how() +
                                                           ": waiting for that would never end; give both the same");
   }
   request_.mode = checked.mode;

@@ -228,7 +228,8 @@ class Run {
     if (keys_.leases().empty() || left <= 0s) return;
     const bool kills = options_.on_lost == OnLost::kill;
     base::log_note("stopped (Ctrl-Z), and " + options_.key + " is not renewed meanwhile: without fg within " +
-                       base::age_text(left) + (kills ? " its command is killed and the lock lost" : " the lock is lost"),
+                       base::age_text(left) +
+                       (kills ? " its command is killed and the lock lost" : " the lock is lost"),
                    {"stopped", {{"key", options_.key}, {"left_ms", show::ms_of(left)}}});
   }
 

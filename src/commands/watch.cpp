@@ -73,12 +73,12 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
   };
   if (!trouble.empty()) {
     add("no answer for " + base::age_text(std::chrono::floor<base::Duration>(BootClock::now() - seen_at)) +
-         ", trying again: " + trouble,
+            ", trying again: " + trouble,
         show::Style::bad);
   } else if (!unseen.empty()) {
     const auto others = unseen.size() - 1;
     add("not shown: the locks at " + unseen.front().server +
-         (others > 0 ? " and " + std::to_string(others) + " more" : "") + ": " + unseen.front().error.message,
+            (others > 0 ? " and " + std::to_string(others) + " more" : "") + ": " + unseen.front().error.message,
         show::Style::bad);
   } else {
     lines.emplace_back();

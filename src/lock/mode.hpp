@@ -33,8 +33,8 @@ struct Mode {
   friend bool operator==(const Mode&, const Mode&) = default;
 };
 
-/// Why a lock that is in use so cannot be waited for by one who asks so (Backend::acquire), and what to do. One of them has
-/// slots.
+/// Why a lock that is in use so cannot be waited for by one who asks so (Backend::acquire), and what to do. One of them
+/// has slots.
 std::string clash(const std::string& key, const Mode& in_use, const Mode& asked);
 
 }  // namespace rlock::lock

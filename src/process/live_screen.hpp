@@ -16,13 +16,14 @@
 namespace rlock::process {
 
 /// The terminal of standard output as a screen that is drawn anew, and left as it was: the alternate screen, without
-/// cursor and echo. Everything that waits does so in here: keys that scroll draw anew, `q` and the signals that ask rlock to end interrupt it (and
-/// it stays interrupted), a changed size draws anew, Ctrl-Z gives the terminal back until SIGCONT. In the background
-/// nothing is drawn or read. Main thread only; from construction on these signals are blocked, but those that were
-/// ignored.
+/// cursor and echo. Everything that waits does so in here: keys that scroll draw anew, `q` and the signals that ask
+/// rlock to end interrupt it (and it stays interrupted), a changed size draws anew, Ctrl-Z gives the terminal back
+/// until SIGCONT. In the background nothing is drawn or read. Main thread only; from construction on these signals are
+/// blocked, but those that were ignored.
 class LiveScreen final : public base::Poller {
  public:
-  /// What is to be seen on a screen of this size, in lines that fit; called for each drawing. scroll: as the keys have it.
+  /// What is to be seen on a screen of this size, in lines that fit; called for each drawing. scroll: as the keys have
+  /// it.
   using Painter = std::function<std::vector<std::string>(base::ScreenSize, base::Scroll& scroll)>;
 
   explicit LiveScreen(Painter painter);
@@ -56,7 +57,7 @@ class LiveScreen final : public base::Poller {
   bool is_shown_ = false;    ///< ... and the terminal is ours
   std::string typed_;        ///< the beginning of a key whose rest has not come yet
   base::Scroll scroll_;
-  std::string shown_;        ///< the last drawing; empty: nobody knows what stands there
+  std::string shown_;  ///< the last drawing; empty: nobody knows what stands there
   base::Instant redraw_at_{};
   std::optional<int> ending_;
 };

@@ -53,8 +53,8 @@ class Signals final : public base::Poller {
   void let_stop();
   /// Whether it came since the last call; whoever asks has to stop().
   bool take_stop();
-  /// Stops this process, as Ctrl-Z does. Returns when it is continued; at once where nobody could do that (an orphaned process
-  /// group).
+  /// Stops this process, as Ctrl-Z does. Returns when it is continued; at once where nobody could do that (an orphaned
+  /// process group).
   void stop();
 
   /// Lets signals in for the moment of a vfork (see spawn.cpp), and shuts them out again.

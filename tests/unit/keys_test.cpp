@@ -26,7 +26,9 @@ TEST(Keys, AreThoseOfLessAndOfEachTerminal) {
 }
 
 TEST(Keys, OthersAreDropped) {
-  std::string bytes = "xyz\x1b[1;5A\x1b[200~\x1b[Z\x1bOq\x01\xc3\xa9" "j";
+  std::string bytes =
+      "xyz\x1b[1;5A\x1b[200~\x1b[Z\x1bOq\x01\xc3\xa9"
+      "j";
   EXPECT_EQ(names(bytes), "d");
   EXPECT_TRUE(bytes.empty());
 }

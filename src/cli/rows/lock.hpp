@@ -122,8 +122,10 @@ inline constexpr OptionRow lock[]{
      .group = Group::lock,
      .target = &commands::Options::remember,
      .help = "How long the server remembers this run for status and --once",
-     .more = "The fence is remembered as long. A longer --once of any run of KEY counts in place of D, and 0 leaves nothing. "
-             "It takes 330 bytes a name on the server: 1,000 new names a day take 3 MB, and 100 new names a second would take "
+     .more = "The fence is remembered as long. A longer --once of any run of KEY counts in place of D, and 0 leaves "
+             "nothing. "
+             "It takes 330 bytes a name on the server: 1,000 new names a day take 3 MB, and 100 new names a second "
+             "would take "
              "23 GB; with --remember 15m these take 30 MB.",
      .default_text = "8d",
      .environment = "RLOCK_REMEMBER"},

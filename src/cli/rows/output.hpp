@@ -22,11 +22,11 @@ inline Complaint set_named_format(commands::Options& options, std::string_view t
 
 inline Complaint set_order(commands::Options& options, std::string_view text) {
   using show::Order;
-  options.order = text == "state"     ? Order::state
-                  : text == "held"    ? Order::held
-                  : text == "waiting" ? Order::waiting
+  options.order = text == "state"      ? Order::state
+                  : text == "held"     ? Order::held
+                  : text == "waiting"  ? Order::waiting
                   : text == "last-run" ? Order::last_run
-                                      : Order::key;
+                                       : Order::key;
   return std::nullopt;
 }
 
@@ -73,8 +73,10 @@ inline constexpr OptionRow output[]{
      .target = set_order,
      .help = "Order of several locks",
      .is_brief = true,
-     .more = "state, as a table has it where nothing is said: waited for first, then held, then the rest; key, as JSON and keys have "
-             "it; held: held for longest first; waiting: most waiters first; last-run: ended last first. What is alike is in the "
+     .more = "state, as a table has it where nothing is said: waited for first, then held, then the rest; key, as JSON "
+             "and keys have "
+             "it; held: held for longest first; waiting: most waiters first; last-run: ended last first. What is alike "
+             "is in the "
              "order of keys.",
      .sources = Sources::command_line},
     {.name = "watch",
@@ -82,7 +84,8 @@ inline constexpr OptionRow output[]{
      .target = &commands::Options::watch,
      .help = "Show it live until q or Ctrl-C",
      .is_brief = true,
-     .more = "Arrows, j and k, PageUp and PageDown, g and G scroll what does not fit. It looks every second, or less often where a look at many locks takes long; an outage of the server is shown and "
+     .more = "Arrows, j and k, PageUp and PageDown, g and G scroll what does not fit. It looks every second, or less "
+             "often where a look at many locks takes long; an outage of the server is shown and "
              "waited out. Exits 0 after q or Ctrl-C.",
      .sources = Sources::command_line,
      .excludes = "json format exit-code quiet"},
