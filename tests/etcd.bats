@@ -229,16 +229,16 @@ first_token() {
 @test "another number of slots, or another kind of lock, is an error that says which is in force" {
   job a --slots 2
   all_run a
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --slots 3;" rlock run --slots 3 "$key" -- true
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --exclusive;" rlock run "$key" -- true
-  expect_error 78 "$key is in use with --slots 2, which does not go together with --shared;" rlock run -n -s "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, not --slots 3; give --slots 2 too, or choose another KEY" rlock run --slots 3 "$key" -- true
+  expect_error 78 "$key is in use with --slots 2; give --slots 2 too, or choose another KEY" rlock run "$key" -- true
+  expect_error 78 "$key is in use with --slots 2, not --shared; give --slots 2 too," rlock run -n -s "$key" -- true
   [ "$(entries | wc -l)" = 1 ]
   end a
   until_true 10 is_free
   expect 0 rlock run --slots 3 "$key" -- true
   job b --shared
   all_run b
-  expect_error 78 "$key is in use with --shared, which does not go together with --slots 2;" rlock run --slots 2 "$key" -- true
+  expect_error 78 "$key is in use with --shared; leave out --slots 2, or choose another KEY" rlock run --slots 2 "$key" -- true
   end b
 }
 
