@@ -181,14 +181,13 @@ void Session::take_up(SessionId id) {
 }
 
 Result<Session::Reopened> Session::reopen(Duration timeout, std::span<const Request> requests, Wait wait) {
-  wait = bounded(wait);
   const Greeting greeting{id_->id, id_->password, milliseconds(timeout), last_seen_};
-  const auto welcome = RLOCK_TRY(connect(greeting, requests, wait));
+  const auto welcome = RLOCK_TRY(connect(greeting, requests, bounded(wait)));
   if (welcome.timeout_ms <= 0) {
     next_member();  // this one may be cut off
     return Reopened{.is_expired = true};
   }
-  auto said = RLOCK_TRY(answers(requests.size(), wait));
+  auto said = RLOCK_TRY(answers(requests.size(), bounded(wait)));
   return Reopened{.granted = Duration(welcome.timeout_ms), .answers = std::move(said)};
 }
 

@@ -44,8 +44,8 @@ struct SessionId {
 
 /// A session and the connection to a member that carries it. After a failure the next member is asked. Members that
 /// cannot be connected to, that close the connection at once or that may only be read are passed over; one that is
-/// silent fails with unreachable after 2 s, or after the timeout where that is less. So does a connection that breaks:
-/// nobody knows then which requests were carried out.
+/// silent for 2 s, or for the timeout where that is less, fails with unreachable: before it takes us in, or behind
+/// that. So does a connection that breaks: nobody knows then which requests were carried out.
 class Session {
  public:
   Session(const Ensemble& ensemble, base::Duration timeout);

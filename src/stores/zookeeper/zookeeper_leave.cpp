@@ -113,7 +113,10 @@ Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
     const bool may_change =
         outcome->code == Code::no_node || outcome->code == Code::node_exists || outcome->code == Code::bad_version;
     if (is_ours || !may_change) return std::unexpected(session_.error_of(outcome->code));
-    if (outcome->code == Code::no_node && is_first_run) RLOCK_TRY(make_parents(wait));
+    if (outcome->code == Code::no_node && is_first_run) {
+      const auto made = RLOCK_TRY(ask(parents(), wait));
+      RLOCK_TRY(check_parents(made));
+    }
     if (outcome->code != Code::bad_version) is_first_run = outcome->code == Code::no_node;
   }
   return fail(ErrorCode::unready, name() + ": the lock changes too fast to be released; try again");

@@ -79,26 +79,24 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
 }
 
 // What stands above our entry. Each is gone again when nothing is below it; not so a root that was named.
-Result<void> ZookeeperStore::make_parents(Wait wait) {
+std::vector<Request> ZookeeperStore::parents() const {
   std::vector<Request> requests;
   if (place_.is_default_root) requests.push_back(create(place_.root, "", owner(), Lifetime::container));
   for (const auto& path : {place_.root + "/q", place_.root + "/l", queue_}) {
     requests.push_back(create(path, "", owner(), Lifetime::container));
   }
-  const auto answers = RLOCK_TRY(ask(requests, wait));
-  switch (answers.back().code) {
-    case Code::ok:
-    case Code::node_exists:
-      return {};
-    case Code::no_node:
-      // Those above it were refused, or there is nothing to make them in.
-      for (const auto& answer : answers) {
-        if (answer.code == Code::no_auth) return std::unexpected(session_.error_of(answer.code));
-      }
-      return std::unexpected(no_root());
-    default:
-      return std::unexpected(session_.error_of(answers.back().code));
+  return requests;
+}
+
+// Of the answers to parents().
+Result<void> ZookeeperStore::check_parents(std::span<const Answer> answers) {
+  const auto code = answers.back().code;
+  if (code == Code::ok || code == Code::node_exists) return {};
+  // Those above it were refused, or there is nothing to make them in.
+  for (const auto& answer : answers) {
+    if (answer.code == Code::no_auth) return std::unexpected(session_.error_of(answer.code));
   }
+  return std::unexpected(code == Code::no_node ? no_root() : session_.error_of(code));
 }
 
 Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {

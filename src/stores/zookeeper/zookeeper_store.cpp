@@ -24,8 +24,6 @@ namespace {
 
 // A queue is made and goes while we enter it.
 constexpr int max_tries = 10;
-// What a session has lost of its lease before it need be opened again.
-constexpr Duration just_now{500};
 
 std::string seconds(Duration duration) { return base::format_duration(duration); }
 
@@ -99,7 +97,7 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
   const bool is_waiter = record.state == Record::State::waits;
   const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
   std::optional<Answers> answers;
-  const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + just_now;
+  const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + lock::renewal_pause(ttl);
   if (has_just_begun && lease_ == ttl) {
     answers = RLOCK_TRY(session_.flight(requests, wait));
   } else {
@@ -112,7 +110,9 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
 
 Result<bool> ZookeeperStore::is_empty(const Record& record, Wait wait) {
   const auto answers = RLOCK_TRY(ask_for_entry(record, {get_children(queue_)}, wait));
-  if (!answers || answers->front().code == Code::no_node) return true;
+  if (!answers) return true;
+  lacks_parents_ = answers->front().code == Code::no_node;
+  if (lacks_parents_) return true;
   if (answers->front().code != Code::ok) return std::unexpected(session_.error_of(answers->front().code));
   const auto names = read_children(answers->front().body);
   return names && entries_in(*names).empty();
@@ -125,35 +125,39 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::enter(const std::string& token
   if (join == Join::if_empty && !may_be_there_ && !RLOCK_TRY(is_empty(record, wait))) return std::nullopt;
   for (int tries = 0; tries < max_tries; ++tries) {
     RLOCK_TRY(begin(record, wait));
-    const std::vector<Request> requests{
-        create(queue_ + "/" + entry_prefix(token, mode), encoded(record), owner(), Lifetime::ephemeral_sequential),
-        get_children(queue_)};
+    auto requests = lacks_parents_ ? parents() : std::vector<Request>();
+    const auto above = requests.size();
+    requests.push_back(
+        create(queue_ + "/" + entry_prefix(token, mode), encoded(record), owner(), Lifetime::ephemeral_sequential));
+    requests.push_back(get_children(queue_));
     may_be_there_ = true;
-    auto answers = ask_for_entry(record, requests, wait);
-    if (!answers) return std::unexpected(std::move(answers).error());
-    if (!*answers) continue;
-    const auto code = (*answers)->front().code;
-    if (code == Code::ok) return entered(**answers, record, wait);
+    const auto answers = RLOCK_TRY(ask_for_entry(record, requests, wait));
+    if (!answers) continue;
+    const auto made = std::span(*answers).first(above);
+    const auto code = (*answers)[above].code;
+    if (code == Code::ok) return entered((*answers)[above], answers->back(), record, wait);
     may_be_there_ = false;
     if (code != Code::no_node) return std::unexpected(session_.error_of(code));
-    RLOCK_TRY(make_parents(wait));
+    if (above > 0) RLOCK_TRY(check_parents(made));
+    lacks_parents_ = true;
   }
   return fail(ErrorCode::unready, name() + ": the lock's node goes as soon as it is made; try again");
 }
 
 // An earlier try may have made an entry too: the first of this token counts.
-Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answers& answers, const Record& record, Wait wait) {
-  const auto created = read_created(answers[0].body);
+Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answer& made, const Answer& children,
+                                                          const Record& record, Wait wait) {
+  const auto created = read_created(made.body);
   if (!created) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   tell_time(created->stat.created_ms);
   own_ = EntryName::decode(created->path.substr(created->path.rfind('/') + 1));
   if (!own_) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   fence_ = static_cast<std::uint64_t>(created->stat.created_in);
   version_ = 0;
-  const auto names = read_children(answers[1].body).value_or(std::vector<std::string>());
+  const auto names = read_children(children.body).value_or(std::vector<std::string>());
   const auto entries = entries_in(names);
   const auto first = std::ranges::find(entries, token_, &EntryName::token);
-  if (first == entries.end() || first->order >= own_->order) return view_of(answers[1], wait);
+  if (first == entries.end() || first->order >= own_->order) return view_of(children, wait);
   const auto extra = path_of(*own_);
   (void)RLOCK_TRY(session_.flight(std::vector{zookeeper::remove(extra)}, wait));
   if (!RLOCK_TRY(find(token_, wait))) return fail(ErrorCode::unreachable, name() + ": the entry has just gone");

@@ -75,7 +75,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
                                                      const std::vector<Request>& requests, base::Wait wait);
   base::Result<std::optional<Answers>> ask_as_us(const std::vector<Request>& requests, base::Wait wait);
   base::Result<bool> is_empty(const ordered::Record& record, base::Wait wait);
-  base::Result<MaybeView> entered(const Answers& answers, const ordered::Record& record, base::Wait wait);
+  base::Result<MaybeView> entered(const Answer& made, const Answer& children, const ordered::Record& record,
+                                  base::Wait wait);
   base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
   base::Result<void> end_kept(std::vector<EntryName>& ahead, base::Wait wait);
   base::Result<bool> find_again(ordered::Record& record, base::Wait wait);
@@ -99,7 +100,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
 
   // zookeeper_read.cpp: what others have
   base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
-  base::Result<void> make_parents(base::Wait wait);
+  std::vector<Request> parents() const;
+  base::Result<void> check_parents(std::span<const Answer> answers);
   base::Error no_root() const;
   base::Result<ordered::Queue> queue_of(const std::string& wire_key, const Answer& children, const Answer& last_run,
                                         std::int64_t most, base::Wait wait);
@@ -121,6 +123,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::uint64_t fence_ = 0;
   std::int32_t version_ = 0;
   bool may_be_there_ = false;
+  bool lacks_parents_ = false;  ///< our entry's, when somebody looked last
 
   std::map<std::uint32_t, EntryName> known_;  ///< entries of the queue, as of the last answer
   std::optional<ordered::Watched> watched_;
