@@ -20,14 +20,15 @@ using base::Wait;
 namespace {
 
 // The entry of a waiter outlives a member that is lost, however short the ttl: with it the place would be gone.
-constexpr Duration waiter_lease = 30s;
+constexpr Duration waiter_lease = 60s;
 // Waiters this near look often: where all ahead are frozen, nobody else finds that a claim has lapsed.
 constexpr std::int64_t near_rank = 40;
 constexpr Duration usual_look = 5s;
 constexpr Duration nearest_look = 1s;
 constexpr Duration look_of_near_rank = 100ms;
-constexpr Duration look_of_far_rank = 60ms;
-constexpr Duration claim_of_rank = 25ms;
+constexpr Duration look_of_far_rank = 250ms;
+constexpr Duration farthest_look = 2min;
+constexpr Duration claim_of_rank = 10ms;
 
 Duration jittered(Duration pause) {
   static std::minstd_rand random{base::random_seed()};
@@ -96,7 +97,7 @@ Result<bool> Ordered::keep(Wait wait) {
 // What a look costs the store grows with the length of the queue, and nothing of ours is near.
 bool Ordered::is_far() const {
   return record_ && watched_ && !is_unclear_ && busy_.rank >= near_rank &&
-         BootClock::now() < looked_at_ + look_of_far_rank * busy_.rank;
+         BootClock::now() < looked_at_ + std::min<Duration>(look_of_far_rank * busy_.rank, farthest_look);
 }
 
 Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queue queue, Wait wait) {
@@ -160,7 +161,8 @@ Result<lock::Busy> Ordered::wait_behind(const lock::Request& request, lock::Queu
     (void)RLOCK_TRY(confirm(record_of(request, Record::State::waits), wait));
   }
   RLOCK_TRY(watch(whom_to_watch(mode_, ahead_), wait));
-  auto busy = RLOCK_TRY(busy_of(request, wait));
+  // To read the head costs the store as much as all of the queue, and far back it is not our affair.
+  auto busy = rank >= near_rank && busy_.rank >= near_rank ? busy_ : RLOCK_TRY(busy_of(request, wait));
   busy.rank = rank;
   busy.ticket = record_ ? record_->since_us : 0;
   busy_ = std::move(busy);
@@ -202,7 +204,6 @@ Result<void> Ordered::claim(const std::string& token, const Queue& queue, Wait w
 Instant Ordered::next_look() const {
   const auto rank = busy_.rank;
   auto pause = rank < watchers ? usual_look : nearest_look + look_of_near_rank * (rank - watchers);
-  pause = std::min(pause, rank < near_rank ? usual_look : lock::renewal_pause(waiter_lease));
   if (record_) pause = std::min(pause, lock::renewal_pause(record_->ttl));
   return std::min(BootClock::now() + jittered(pause), look_at_claim());
 }

@@ -69,8 +69,7 @@ Result<Standing> Ordered::without_us(const lock::Request& request, Wait wait) {
                   .is_released = RLOCK_TRY(store_->was_released(request.token, wait))};
 }
 
-Result<lock::Released> Ordered::release(const lock::Request& request, const lock::ReleaseOptions& options,
-                                        Wait wait) {
+Result<lock::Released> Ordered::release(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {
   wait = bounded(wait);
   if (options.force == lock::Force::yes) return force(request, wait);
   if (!store_->may_be_there()) {
@@ -94,8 +93,7 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
   return lock::Released{queue.size > 0 ? ReleaseOutcome::not_owner : ReleaseOutcome::absent};
 }
 
-Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::ReleaseOptions& options,
-                                      Wait wait) {
+Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {
   Farewell farewell{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
   if (record_) farewell.kept = *record_;
   farewell.kept.state = Record::State::ended;
