@@ -1,0 +1,80 @@
+# A private ZooKeeper of one member, as etcd.bash is of etcd: the same functions.
+# shellcheck shell=bash
+
+# The class path of Debian's libzookeeper-java; ZOOKEEPER_JARS names another one.
+ZOOKEEPER_JARS=${ZOOKEEPER_JARS:-/usr/share/java/zookeeper.jar}
+
+# start_store [NAME [LINE...]]: answers when this returns; each LINE is one more of its configuration. Sets and exports url,
+# endpoint. A second start under the same name has the data and the port of the first. Skips where there is no ZooKeeper.
+start_store() {
+  local name=${1:-server} directory
+  shift || true
+  command -v java >/dev/null || skip 'no java'
+  [ -e "${ZOOKEEPER_JARS%%:*}" ] || skip 'no ZooKeeper (libzookeeper-java)'
+  directory=$BATS_FILE_TMPDIR/$name
+  for _ in 1 2 3; do
+    # Another test may take the port meanwhile.
+    [ -s "$directory/port" ] || { mkdir -p "$directory/data" && free_port >"$directory/port"; }
+    try_store "$name" "$directory" "$@" && return
+    rm "$directory/port"
+  done
+  cat "$BATS_FILE_TMPDIR/$name.log" >&2
+  return 1
+}
+try_store() {
+  local name=$1 directory=$2 port
+  shift 2
+  port=$(cat "$directory/port")
+  export endpoint=127.0.0.1:$port url=zookeeper://127.0.0.1:$port/rlock
+  # Sessions of 2 s to an hour.
+  printf '%s\n' tickTime=1000 maxSessionTimeout=3600000 "dataDir=$directory/data" "clientPort=$port" \
+    clientPortAddress=127.0.0.1 admin.enableServer=false '4lw.commands.whitelist=*' maxClientCnxns=0 "$@" >"$directory/zoo.cfg"
+  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$ZOOKEEPER_JARS" \
+    org.apache.zookeeper.server.quorum.QuorumPeerMain "$directory/zoo.cfg" >>"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
+  disown $!
+  echo $! >"$BATS_FILE_TMPDIR/$name.pid"
+  until_true 20 answers_or_ended $!
+  ! is_gone $! || return
+  ask data /rlock >/dev/null 2>&1 || ask create /rlock
+}
+answers_or_ended() { is_gone "$1" || [[ $(ask srvr) == *Mode:* ]]; }
+
+# own_store [LINE...]: one of this test alone, which may spoil it.
+own_store() {
+  start_store "own-$BATS_TEST_NUMBER" "$@"
+  export RLOCK_SERVER=$url
+}
+own_pid() { server_pid "own-$BATS_TEST_NUMBER"; }
+kill_own_store() {
+  kill -KILL "$(own_pid)"
+  until_true 10 is_gone "$(own_pid)"
+}
+
+# ask COMMAND...: asks the server directly.
+ask() { python3 -B "${BASH_SOURCE[0]%/*}/zookeeper.py" "$endpoint" "$@"; }
+
+# queue_of [KEY]: the node of its queue; nothing where there is none.
+queue_of() {
+  local name
+  ask children /rlock/q | while read -r name; do
+    # shellcheck disable=SC2059 # what is escaped there
+    [ "$(printf "${name//%/\\x}")" != "rlock:${1:-$key}" ] || echo "/rlock/q/$name"
+  done
+}
+# entries [KEY]: the names of those of its queue, in order, with their path.
+entries() {
+  local queue
+  queue=$(queue_of "$@")
+  [ -z "$queue" ] || ask children "$queue" | sed "s|^|$queue/|"
+}
+# delete_lock [KEY]: with all who wait for it, as an operator may.
+delete_lock() {
+  local names
+  names=$(entries "$@")
+  # shellcheck disable=SC2086 # words
+  [ -n "$names" ] && ask delete $names
+}
+# writes [KEY]: another line after each write of an entry.
+writes() { ask version "$(entries "$@" | head -n 1)"; }
+is_held() { [ -n "$(entries "$@")" ]; }
+is_free() { [ -z "$(entries "$@")" ]; }
