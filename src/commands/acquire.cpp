@@ -6,8 +6,8 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
+#include "commands/background_release.hpp"
 #include "commands/keep.hpp"
-#include "commands/late_release.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
@@ -80,8 +80,8 @@ int acquire(const Options& options) {
   base::Poller& poller = while_alive ? static_cast<base::Poller&>(*while_alive) : signals;
   // The holder is the script that called rlock; this process ends now.
   const auto holder = *kept ? options.while_pid : ::getppid();
-  const lock::Request request{
-      place->name, std::move(*token), options.ttl, lock::Who::describe(holder, "", options.label), options.mode};
+  const lock::Request request{place->name, std::move(*token), options.ttl,
+                              lock::Who::describe(holder, "", options.label), options.mode};
   const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
   const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms::unenforced(options.ttl);
   const auto start = base::BootClock::now();

@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/late_release.hpp"
+#include "commands/background_release.hpp"
 #include "commands/terms.hpp"
 #include "lock/renewal.hpp"
 #include "process/background.hpp"

@@ -10,8 +10,8 @@
 #include "base/retry.hpp"
 #include "base/text.hpp"
 #include "base/token.hpp"
+#include "commands/background_release.hpp"
 #include "commands/environment.hpp"
-#include "commands/late_release.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
@@ -136,7 +136,7 @@ Result<Outcome> Keys::acquire_own() {
 Result<bool> Keys::outer_runs_hold() const {
   for (const auto& outer : outer_runs_) {
     const auto until = std::min<base::Instant>(base::BootClock::now() + 1s, patience_.end);
-    if (RLOCK_TRY(outer.settle(until, signals_)) != process::OuterRun::State::holds) return false;
+    if (RLOCK_TRY(outer.state_by(until, signals_)) != process::OuterRun::State::holds) return false;
   }
   return true;
 }

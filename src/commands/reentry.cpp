@@ -82,7 +82,7 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   // some are missing, records of votes that were won later, with fences of their own.
   if (held.outer || checked.fence == 0) held.lease.fence = std::max(checked.fence, known->fence);
   if (held.outer) {
-    const auto state = RLOCK_TRY(held.outer->settle(last_look(), signals_));
+    const auto state = RLOCK_TRY(held.outer->state_by(last_look(), signals_));
     if (state != process::OuterRun::State::holds) return std::nullopt;
   } else {
     const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
@@ -112,7 +112,7 @@ Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
   while (true) {
     auto checked = RLOCK_TRY(check_until(until));
     if (checked.holder != lock::Standing::Holder::nobody || base::BootClock::now() >= until) return checked;
-    const auto state = RLOCK_TRY(outer.settle(until, signals_));
+    const auto state = RLOCK_TRY(outer.state_by(until, signals_));
     if (state != process::OuterRun::State::holds) return checked;
     if (signals_.wait({}, base::BootClock::now() + reclaim_pause) == base::Readiness::interrupted) {
       return base::interrupted();

@@ -140,12 +140,12 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
   }
   base::PlainPoller plain;
   const std::array keys{name.wire_key};
-  const auto sights = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
-  const bool is_seen = sights && sights->size() == 1;
+  const auto snapshots = backend.inspect(keys, 1, {base::BootClock::now() + backend.timeout(), plain});
+  const bool is_seen = snapshots && snapshots->size() == 1;
   const auto record =
-      is_seen && !sights->front().holders.empty() ? sights->front().holders.front().record : std::nullopt;
+      is_seen && !snapshots->front().holders.empty() ? snapshots->front().holders.front().record : std::nullopt;
   auto lost = show::Lost::to_other(options.key, base::exit_lost, record ? &*record : nullptr);
-  if (is_seen && sights->front().is_other_data) lost.message = "lost: " + not_a_lock(options.key, options);
+  if (is_seen && snapshots->front().is_other_data) lost.message = "lost: " + not_a_lock(options.key, options);
   lost.tell();
   return base::exit_lost;
 }

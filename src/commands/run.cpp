@@ -15,11 +15,11 @@
 #include "base/log.hpp"
 #include "base/permit.hpp"
 #include "base/text.hpp"
-#include "commands/farewell.hpp"
+#include "commands/background_release.hpp"
 #include "commands/keys.hpp"
-#include "commands/late_release.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
+#include "commands/run_end.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
@@ -59,7 +59,7 @@ class Run {
       : options_(options),
         terms_(terms),
         keys_(options, std::move(names), std::move(store), terms, signals_),
-        farewell_(options) {}
+        end_(options) {}
 
   int operator()() {
     const auto start = base::BootClock::now();
@@ -76,7 +76,7 @@ class Run {
       case lock::Several::Outcome::held:
         break;
     }
-    farewell_.acquired();
+    end_.acquired();
     return run_command();
   }
 
@@ -107,7 +107,7 @@ class Run {
     } else {
       why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);
     }
-    farewell_.not_started(status);
+    end_.not_started(status);
     release(std::nullopt);
     if (status == base::exit_lost) tell_lost("its lease ends already", "the command was not started");
     if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
@@ -115,7 +115,7 @@ class Run {
   }
 
   int not_started(const base::Error& error) {
-    farewell_.not_started(base::exit_cannot_start);
+    end_.not_started(base::exit_cannot_start);
     release(std::nullopt);
     base::log_error(error.message,
                     {"error", {{"key", options_.key}, {"exit_status", std::int64_t{base::exit_cannot_start}}}});
@@ -184,11 +184,11 @@ class Run {
                       " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
     }
     if (ending.stopped || !in_time) {
-      farewell_.lost();
+      end_.lost();
     } else if (ending.timed_out) {
-      farewell_.timed_out();
+      end_.timed_out();
     } else {
-      farewell_.ended(ending.wait_status);
+      end_.ended(ending.wait_status);
     }
     const auto outcome = release(std::move(ending.guard));
     const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
@@ -215,7 +215,7 @@ class Run {
   }
 
   show::Lost lost(const std::string& why, const std::string& then) const {
-    auto lost = show::Lost::after(keys_.lost_key(), keys_.fence(keys_.lost_key()), farewell_.held_for(), why, then);
+    auto lost = show::Lost::after(keys_.lost_key(), keys_.fence(keys_.lost_key()), end_.held_for(), why, then);
     lost.event.fields.emplace_back("exit_status", std::int64_t{base::exit_lost});
     return lost;
   }
@@ -238,17 +238,17 @@ class Run {
                         base::format_duration(options_.timeout) + " (--timeout)",
                     {"timed_out",
                      {{"key", options_.key},
-                      {"held_ms", show::ms_of(farewell_.held_for())},
+                      {"held_ms", show::ms_of(end_.held_for())},
                       {"exit_status", std::int64_t{base::exit_timed_out}}}});
   }
 
   // To syslog alone: a guard has no standard error.
   void tell_killed() const {
-    const auto held = farewell_.held_for();
+    const auto held = end_.held_for();
     base::LogEvent event{"killed", {{"key", options_.key}, {"held_ms", show::ms_of(held)}}};
-    std::ranges::move(show::ending_fields(farewell_.run()), std::back_inserter(event.fields));
+    std::ranges::move(show::ending_fields(end_.run()), std::back_inserter(event.fields));
     base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key + " after " +
-                       base::age_text(held) + ": " + show::ending_text(farewell_.run()),
+                       base::age_text(held) + ": " + show::ending_text(end_.run()),
                    event);
   }
 
@@ -274,12 +274,12 @@ class Run {
       if (!keys_.has_own()) return;
       // Until the lease has ended on the server too.
       const auto lease_ends = terms_.ends_on_server(permit_->until());
-      if (!farewell_.is_known()) {
+      if (!end_.is_known()) {
         const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
-        in_time ? farewell_.killed() : farewell_.lost();
+        in_time ? end_.killed() : end_.lost();
         tell_killed();
       }
-      keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { say_farewell(leases); });
+      keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { tell_end(leases); });
     };
     return task;
   }
@@ -304,7 +304,7 @@ class Run {
     base::GracePoller grace_poller(signals_);
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       auto& leases = keys_.leases();
-      say_farewell(leases);
+      tell_end(leases);
       return leases.release({base::BootClock::now() + release_try, grace_poller});
     });
     renewal_.reset();  // its thread has ended before a guard is forked
@@ -330,7 +330,7 @@ class Run {
       return Outcome::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) {
-      keys_.tell_released(farewell_.held_for(), farewell_.run());
+      keys_.tell_released(end_.held_for(), end_.run());
       return Outcome::released;
     }
     // Beside holders that a shared lock has anyway, there is nobody to name.
@@ -340,15 +340,15 @@ class Run {
   }
 
   // Before each try to release.
-  void say_farewell(lock::Several& leases) const {
-    leases.release_with([&](const lock::Who& holder) { return farewell_.release_options(holder); });
+  void tell_end(lock::Several& leases) const {
+    leases.release_with([&](const lock::Who& holder) { return end_.release_options(holder); });
   }
 
   const Options& options_;
   process::Signals signals_;
   lock::LeaseTerms terms_;
   Keys keys_;
-  Farewell farewell_;
+  RunEnd end_;
   std::optional<base::Permit> permit_;
   std::optional<lock::Renewal> renewal_;
   bool tried_to_renew_ = false;

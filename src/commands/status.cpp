@@ -21,15 +21,15 @@ using base::Result;
 
 namespace {
 
-void tell_of_endless(const std::vector<show::ListedLock>& sights, const Options& options) {
+void tell_of_endless(const std::vector<show::ListedLock>& snapshots, const Options& options) {
   const auto is_other_data = [](const show::ListedLock& s) { return s.lock.is_other_data; };
-  if (const auto other = std::ranges::find_if(sights, is_other_data); other != sights.end()) {
+  if (const auto other = std::ranges::find_if(snapshots, is_other_data); other != snapshots.end()) {
     base::log_note(not_a_lock(other->key, options));
   }
   const auto is_endless = [](const show::ListedLock& s) { return s.lock.is_endless() && !s.lock.is_other_data; };
-  const auto first = std::ranges::find_if(sights, is_endless);
-  if (first == sights.end()) return;
-  const auto others = std::ranges::count_if(sights, is_endless) - 1;
+  const auto first = std::ranges::find_if(snapshots, is_endless);
+  if (first == snapshots.end()) return;
+  const auto others = std::ranges::count_if(snapshots, is_endless) - 1;
   base::log_note(first->key +
                  (others > 0 ? " and " + std::to_string(others) + " more never expire: " : " never expires: ") +
                  how_to_end(first->key, options));
@@ -57,16 +57,16 @@ int report_unseen(const std::vector<lock::Unseen>& unseen, const Options& option
   return unseen.empty() ? base::exit_success : base::exit_status_of(unseen.front().error.code);
 }
 
-std::string text_of(const std::vector<show::ListedLock>& sights, const std::vector<lock::Unseen>& unseen,
+std::string text_of(const std::vector<show::ListedLock>& snapshots, const std::vector<lock::Unseen>& unseen,
                     const show::View& view, const Options& options) {
   if (options.format == Format::json)
-    return view.is_of_one() ? show::lock_json(sights.front()) : show::locks_json(sights, unseen);
-  if (options.format == Format::keys) return joined(view.keys_of(sights));
-  if (options.format == Format::prometheus) return show::metrics(sights, unseen.size());
+    return view.is_of_one() ? show::lock_json(snapshots.front()) : show::locks_json(snapshots, unseen);
+  if (options.format == Format::keys) return joined(view.keys_of(snapshots));
+  if (options.format == Format::prometheus) return show::metrics(snapshots, unseen.size());
   if (options.quiet) return "";
   const auto layout = show::Layout::of(STDOUT_FILENO);
-  if (view.is_of_one()) return joined(show::detail_lines(sights.front(), layout));
-  if (!sights.empty()) return joined(show::list_lines(sights, layout));
+  if (view.is_of_one()) return joined(show::detail_lines(snapshots.front(), layout));
+  if (!snapshots.empty()) return joined(show::list_lines(snapshots, layout));
   return "";
 }
 
@@ -105,28 +105,29 @@ int status(const Options& options) {
     const int seen = report_unseen(backend->unseen(), options);
     return printed != base::exit_success ? printed : seen;
   }
-  const auto sights = ask([&](base::Wait wait) { return view.look(*backend, wait); });
-  if (!sights) {
+  const auto snapshots = ask([&](base::Wait wait) { return view.look(*backend, wait); });
+  if (!snapshots) {
     if (options.format == Format::prometheus) (void)show::print(show::metrics_of_outage());
-    return report(sights.error(), options);
+    return report(snapshots.error(), options);
   }
   const auto unseen = backend->unseen();
   if (options.format == Format::usual && !options.quiet) {
-    tell_of_endless(*sights, options);
-    if (sights->empty() && unseen.empty()) {
+    tell_of_endless(*snapshots, options);
+    if (snapshots->empty() && unseen.empty()) {
       const std::string held = options.only_in_use ? " held or waited for" : "";
       base::log_note((options.key.empty() ? "no locks" + held : "no lock" + held + " matches " + options.key) + " at " +
                      backend->name());
     }
   }
-  if (const int status = show::print_for_reader(text_of(*sights, unseen, view, options));
+  if (const int status = show::print_for_reader(text_of(*snapshots, unseen, view, options));
       status != base::exit_success) {
     return status;
   }
   const int seen = report_unseen(unseen, options);
   if (options.verbose) tell_of_setup(*backend);
   if (!options.exit_code) return seen;
-  const bool held = std::ranges::any_of(*sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
+  const bool held =
+      std::ranges::any_of(*snapshots, [](const show::ListedLock& snapshot) { return snapshot.lock.is_held(); });
   if (held) return base::exit_success;
   return seen != base::exit_success ? seen : base::exit_free;
 }

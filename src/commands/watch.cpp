@@ -37,17 +37,17 @@ std::string time_of_day() {
   return {text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S", &parts)};
 }
 
-std::string counts(const std::vector<show::ListedLock>& sights) {
+std::string counts(const std::vector<show::ListedLock>& snapshots) {
   std::int64_t waiting = 0;
-  for (const auto& sight : sights) waiting += sight.lock.waiting;
-  const auto held = std::ranges::count_if(sights, [](const show::ListedLock& sight) { return sight.lock.is_held(); });
-  return std::to_string(sights.size()) + (sights.size() == 1 ? " lock, " : " locks, ") + std::to_string(held) +
+  for (const auto& snapshot : snapshots) waiting += snapshot.lock.waiting;
+  const auto held = std::ranges::count_if(snapshots, [](const show::ListedLock& snapshot) { return snapshot.lock.is_held(); });
+  return std::to_string(snapshots.size()) + (snapshots.size() == 1 ? " lock, " : " locks, ") + std::to_string(held) +
          " held, " + std::to_string(waiting) + " waiting";
 }
 
 // What was seen last, and since when nothing was.
 struct Scene {
-  std::vector<show::ListedLock> sights;
+  std::vector<show::ListedLock> snapshots;
   std::string time;
   Instant seen_at{};
   std::string trouble;  ///< why the server does not answer; empty: it does
@@ -62,7 +62,7 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
   const auto layout = show::Layout::of(STDOUT_FILENO);
   show::Table head;
   show::Row row{{view.key().empty() ? "rlock status" : "rlock status " + view.key(), show::Style::strong}, {time}};
-  if (!view.is_of_one()) row.push_back({counts(sights)});
+  if (!view.is_of_one()) row.push_back({counts(snapshots)});
   row.push_back({server, show::Style::faint});
   head.add(std::move(row));
   auto lines = head.lines(layout);
@@ -84,14 +84,14 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
     lines.emplace_back();
   }
   const bool is_list = !view.is_of_one();
-  if (is_list && sights.empty()) return lines;
+  if (is_list && snapshots.empty()) return lines;
   const auto taken = lines.size() + (is_list ? 1 : 0);  // the heading of the list
   const auto room = size.rows - std::min(size.rows, taken);
   if (room == 0) return lines;
-  const auto detail = is_list ? std::vector<std::string>() : show::detail_lines(sights.front(), layout);
-  const auto total = is_list ? sights.size() : detail.size();
+  const auto detail = is_list ? std::vector<std::string>() : show::detail_lines(snapshots.front(), layout);
+  const auto total = is_list ? snapshots.size() : detail.size();
   const auto [first, count] = scroll.window(total, room);
-  const auto shown = is_list ? show::list_lines(std::span(sights).subspan(first, count), layout) : detail;
+  const auto shown = is_list ? show::list_lines(std::span(snapshots).subspan(first, count), layout) : detail;
   std::ranges::copy(is_list ? std::span(shown) : std::span(shown).subspan(first, count), std::back_inserter(lines));
   if (count < total) {
     add("... " + std::to_string(first) + " above, " + std::to_string(total - first - count) +
@@ -105,8 +105,8 @@ std::vector<std::string> Scene::lines(const show::View& view, const std::string&
 
 int watch(show::View& view, lock::Backend& backend, const Options& options) {
   Scene scene;
-  const auto saw = [&](std::vector<show::ListedLock> sights) {
-    scene = {.sights = std::move(sights),
+  const auto saw = [&](std::vector<show::ListedLock> snapshots) {
+    scene = {.snapshots = std::move(snapshots),
              .time = time_of_day(),
              .seen_at = BootClock::now(),
              .trouble = {},

@@ -25,7 +25,7 @@ struct Request {
   Who who;
   Mode mode = {};
   bool is_only_try = false;  ///< a busy lock ends it: that has to be true of the servers as a whole
-  base::Duration once{};   ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
+  base::Duration once{};  ///< for acquire: nothing to do where a run succeeded within the last so much; zero: acquire
   /// Of a lease that another process has acquired, where that is known; else 0. Several servers do not tell it alike.
   std::uint64_t fence = 0;
 };
@@ -70,10 +70,11 @@ enum class Force { no, yes };
 
 /// How a lock is released. What a holder may say of the run that ends is for the holder's own release alone.
 struct ReleaseOptions {
-  Force force = Force::no;    ///< yes: whoever holds it
-  base::Duration hold{};      ///< nobody is to have the lock for so long; zero: hand it on
-  std::string last_run{};     ///< LastRun::encode() of the run that ends; empty: none does
-  base::Duration remember{};  ///< ... for how long that is remembered, and the fence with it; longer for a longer `once`
+  Force force = Force::no;  ///< yes: whoever holds it
+  base::Duration hold{};    ///< nobody is to have the lock for so long; zero: hand it on
+  std::string last_run{};   ///< LastRun::encode() of the run that ends; empty: none does
+  base::Duration
+      remember{};  ///< ... for how long that is remembered, and the fence with it; longer for a longer `once`
 };
 
 enum class ReleaseOutcome {
@@ -105,9 +106,9 @@ struct Unseen {
 };
 
 /// All steps of a lock on one server or several. An object works on one lock at a time and remembers its place in the
-/// queue. Each step ends with its wait or after timeout(), whichever is sooner, and may be repeated. One that fails with
-/// unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an internal
-/// error, never a lost lock.
+/// queue. Each step ends with its wait or after timeout(), whichever is sooner, and may be repeated. One that fails
+/// with unreachable or interrupted may have been carried out all the same. An answer of an unexpected shape is an
+/// internal error, never a lost lock.
 class Backend {
  public:
   virtual ~Backend() = default;

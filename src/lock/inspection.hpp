@@ -51,11 +51,11 @@ struct Inspection {
   bool is_held() const { return state != State::free && votes * 2 >= servers + (servers > 0 ? 1 : 0); }
 };
 
-/// What each of the servers that answered says of a lock, as one sight; of: how many servers there are.
-Inspection merged(std::vector<Inspection> sights, std::size_t of);
+/// What each of the servers that answered says of a lock, as one snapshot; of: how many servers there are.
+Inspection merged(std::vector<Inspection> snapshots, std::size_t of);
 
-/// Whether `missing` more sights can make a holder of a majority of one that has none yet: without them it would be
+/// Whether `missing` more snapshots can make a holder of a majority of one that has none yet: without them it would be
 /// said that a held lock is not held.
-bool may_gain_majority(std::span<const Inspection* const> sights, std::size_t missing, std::size_t of);
+bool may_gain_majority(std::span<const Inspection* const> snapshots, std::size_t missing, std::size_t of);
 
 }  // namespace rlock::lock

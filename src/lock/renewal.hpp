@@ -24,13 +24,8 @@ enum class OnRelease { lost, end };
 /// was touched, it checks and does not renew: two renewals under one token would wake each other without end.
 class Renewal {
  public:
-  Renewal(Holding& holding, Lease lease, LeaseTerms terms, base::Permit& permit,
-          OnRelease on_release = OnRelease::lost)
-      : holding_(holding),
-        lease_(std::move(lease)),
-        terms_(terms),
-        permit_(permit),
-        on_release_(on_release) {}
+  Renewal(Holding& holding, Lease lease, LeaseTerms terms, base::Permit& permit, OnRelease on_release = OnRelease::lost)
+      : holding_(holding), lease_(std::move(lease)), terms_(terms), permit_(permit), on_release_(on_release) {}
   Renewal(const Renewal&) = delete;
   Renewal& operator=(const Renewal&) = delete;
   ~Renewal();

@@ -89,7 +89,7 @@ void Several::begin() {
 }
 
 // Until all have answered, or one of them is known to be lost.
-Result<void> Several::fly(Wait wait) {
+Result<void> Several::await_calls(Wait wait) {
   while (is_any_running() && lost() == nullptr) {
     if (base::drive(calls(), {}, wait) == base::Readiness::interrupted) return base::interrupted();
   }
@@ -132,7 +132,7 @@ Result<Standing> Several::renew(Watch watch, Wait wait) {
       part->renew(watch, terms_, wait.until());
     }
   }
-  RLOCK_TRY(fly(wait));
+  RLOCK_TRY(await_calls(wait));
   auto result = standing();
   if (result) renewing_since_ = {};
   return result;
@@ -187,8 +187,8 @@ Result<Released> Several::release(Wait wait) {
 Result<Inspection> Several::inspect_concerned(Wait wait) {
   begin();
   auto& part = *parts_[concerned_];
-  auto sights = RLOCK_TRY(part.backend->inspect({&part.request.name.wire_key, 1}, 0, wait));
-  return std::move(sights.front());
+  auto snapshots = RLOCK_TRY(part.backend->inspect({&part.request.name.wire_key, 1}, 0, wait));
+  return std::move(snapshots.front());
 }
 
 // ---------------------------------------------------------------- news

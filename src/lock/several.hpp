@@ -89,18 +89,18 @@ class Several final : public Holding {
 
  private:
   struct Part;
-  class KeepingPoller;
+  class RenewingPoller;
 
   base::Result<Outcome> acquire_all(Patience patience, base::Poller& poller, Observer* observer);
   base::Result<void> refresh(base::Instant waited_until, base::Instant until, base::Poller& poller);
-  void keep();
+  void renew_held();
   base::Instant next_renewal() const;
   const Part* lost() const;
 
   std::vector<base::Fiber*> calls() const;
   bool is_any_running() const;
   void begin();
-  base::Result<void> fly(base::Wait wait);
+  base::Result<void> await_calls(base::Wait wait);
   base::Result<Standing> standing();
   void concerns(const Part& part);
 

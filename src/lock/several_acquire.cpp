@@ -26,13 +26,13 @@ constexpr int max_late_rounds = 8;
 }  // namespace
 
 // Renews what is held already, whatever is waited for. Broken off, for good, when one of these is lost.
-class Several::KeepingPoller final : public base::Poller {
+class Several::RenewingPoller final : public base::Poller {
  public:
-  KeepingPoller(Several& several, base::Poller& inner) : several_(several), inner_(inner) {}
+  RenewingPoller(Several& several, base::Poller& inner) : several_(several), inner_(inner) {}
 
   Readiness wait(std::span<pollfd> fds, Instant until) override {
     while (true) {
-      several_.keep();
+      several_.renew_held();
       if (several_.lost() != nullptr) return Readiness::interrupted;
       const base::Wait wait(std::min(until, several_.next_renewal()), inner_);
       if (base::drive(several_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
@@ -46,7 +46,7 @@ class Several::KeepingPoller final : public base::Poller {
   base::Poller& inner_;
 };
 
-void Several::keep() {
+void Several::renew_held() {
   const auto now = BootClock::now();
   for (auto& part : parts_) {
     if (!part->is_held()) continue;
@@ -116,7 +116,7 @@ Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& p
     in_order.push_back(part.get());
   }
   std::ranges::sort(in_order, {}, [](const Part* part) -> const std::string& { return part->request.name.wire_key; });
-  KeepingPoller keeping(*this, poller);
+  RenewingPoller renewing(*this, poller);
   Instant waited_until{};
   for (auto* const part : in_order) {
     part->request.token = token_;
@@ -124,7 +124,7 @@ Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& p
     auto request = part->request;
     request.once = part->once;
     Acquisition acquisition(*part->backend, std::move(request), terms_,
-                            parts_.size() == 1 ? poller : static_cast<base::Poller&>(keeping), observer);
+                            parts_.size() == 1 ? poller : static_cast<base::Poller&>(renewing), observer);
     auto lease = acquisition.acquire(patience);
     met_ = acquisition.met();
     part->is_left = acquisition.is_left();
@@ -162,9 +162,8 @@ Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller&
 Result<void> Several::give_back(Instant until, base::Poller& poller) {
   if (!is_left()) return {};
   base::GracePoller grace_poller(poller);
-  RLOCK_TRY(base::until_served(until, grace_poller, [&](Instant end) {
-    return release({std::min(end, until), grace_poller});
-  }));
+  RLOCK_TRY(base::until_served(until, grace_poller,
+                               [&](Instant end) { return release({std::min(end, until), grace_poller}); }));
   return {};
 }
 

@@ -139,7 +139,7 @@ class TlsStream final : public Stream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // Without this farewell the server could not tell our end from a cut connection, and would log an error. If it cannot
+  // Without this message the server could not tell our end from a cut connection, and would log an error. If it cannot
   // be written at once, it is left out. After a failure OpenSSL does not allow it, and during a handshake there is
   // none.
   ~TlsStream() override {

@@ -90,7 +90,7 @@ std::optional<OuterRun> OuterRun::find_by(const std::string& marker) {
   return find(pid);
 }
 
-base::Result<OuterRun::State> OuterRun::settle(Instant until, base::Poller& poller) const {
+base::Result<OuterRun::State> OuterRun::state_by(Instant until, base::Poller& poller) const {
   while (true) {
     // Read the name first: if the pid was reused meanwhile, the descriptor shows that the outer run has ended.
     const bool is_releasing = name_of(pid_) == releasing;

@@ -50,7 +50,7 @@ class OuterRun {
     releasing,  ///< still, at the deadline
   };
   /// Waits while it is about to release. To be called under a NestedName. Fails with interrupted alone.
-  base::Result<State> settle(base::Instant until, base::Poller& poller) const;
+  base::Result<State> state_by(base::Instant until, base::Poller& poller) const;
 
   /// Readable when it is gone.
   int fd() const { return fd_.get(); }

@@ -75,9 +75,9 @@ json to_json(const lock::Inspection& lock, const lock::Inspection::Waiter& waite
   return value;
 }
 
-json to_json(const ListedLock& sight) {
-  const auto& lock = sight.lock;
-  json value{{"key", sight.key}, {"held", lock.is_held()}};
+json to_json(const ListedLock& snapshot) {
+  const auto& lock = snapshot.lock;
+  json value{{"key", snapshot.key}, {"held", lock.is_held()}};
   if (lock.servers > 0) value.update({{"votes", lock.votes}, {"servers", lock.servers}});
   if (lock.state == lock::Inspection::State::held) value.update(to_json(lock.mode));
   value["holders"] = json::array();
@@ -101,15 +101,15 @@ std::string lease_json(const std::string& key, const lock::Lease& lease, base::D
                {"ttl_ms", ttl.count()}});
 }
 
-std::string lock_json(const ListedLock& sight) {
+std::string lock_json(const ListedLock& snapshot) {
   json value{{"version", json_version}};
-  value.update(to_json(sight));
+  value.update(to_json(snapshot));
   return dump(value);
 }
 
-std::string locks_json(const std::vector<ListedLock>& sights, std::span<const lock::Unseen> unseen) {
+std::string locks_json(const std::vector<ListedLock>& snapshots, std::span<const lock::Unseen> unseen) {
   json value{{"version", json_version}, {"locks", json::array()}};
-  for (const auto& sight : sights) value["locks"].push_back(to_json(sight));
+  for (const auto& snapshot : snapshots) value["locks"].push_back(to_json(snapshot));
   for (const auto& [server, error] : unseen) value["unseen"].push_back({{"server", server}, {"error", error.message}});
   return dump(value);
 }

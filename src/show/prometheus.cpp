@@ -92,13 +92,13 @@ std::string label_of(const std::string& key) {
 
 }  // namespace
 
-std::string metrics(const std::vector<ListedLock>& sights, std::size_t unseen) {
+std::string metrics(const std::vector<ListedLock>& snapshots, std::size_t unseen) {
   // Two keys may look the same in print, and one line twice would spoil all: the second is left out.
   std::vector<std::pair<std::string, const Inspection*>> locks;
   std::set<std::string> seen;
-  for (const auto& sight : sights) {
-    auto label = label_of(sight.key);
-    if (seen.insert(label).second) locks.emplace_back(std::move(label), &sight.lock);
+  for (const auto& snapshot : snapshots) {
+    auto label = label_of(snapshot.key);
+    if (seen.insert(label).second) locks.emplace_back(std::move(label), &snapshot.lock);
   }
   auto text =
       up("1") +

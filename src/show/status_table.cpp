@@ -115,19 +115,19 @@ struct Column {
 
 // A cell of what the first holder has.
 template <Cell (*cell)(const Inspection&, const Inspection::Holder&)>
-Cell of_first_holder(const ListedLock& sight) {
-  const auto& lock = sight.lock;
+Cell of_first_holder(const ListedLock& snapshot) {
+  const auto& lock = snapshot.lock;
   return lock.holders.empty() ? Cell{nothing, Style::faint} : cell(lock, lock.holders.front());
 }
 
 constexpr Column<ListedLock> list_columns[]{
-    {"KEY", [](const ListedLock& sight) -> Cell { return {sight.key}; }, true},
-    {"STATE", [](const ListedLock& sight) { return state_cell(sight.lock); }},
-    {"HOLDER", [](const ListedLock& sight) { return holder_cell(sight.lock); }, true},
+    {"KEY", [](const ListedLock& snapshot) -> Cell { return {snapshot.key}; }, true},
+    {"STATE", [](const ListedLock& snapshot) { return state_cell(snapshot.lock); }},
+    {"HOLDER", [](const ListedLock& snapshot) { return holder_cell(snapshot.lock); }, true},
     {"HELD", of_first_holder<held_cell>},
     {"LEASE", of_first_holder<lease_cell>},
-    {"WAITING", [](const ListedLock& sight) { return waiting_cell(sight.lock); }},
-    {"LAST RUN", [](const ListedLock& sight) { return last_run_cell(sight.lock); }},
+    {"WAITING", [](const ListedLock& snapshot) { return waiting_cell(snapshot.lock); }},
+    {"LAST RUN", [](const ListedLock& snapshot) { return last_run_cell(snapshot.lock); }},
 };
 
 struct HolderEntry {
@@ -205,15 +205,15 @@ void append(std::vector<std::string>& lines, std::span<const Column<Entry>> colu
 
 }  // namespace
 
-std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout) {
-  return lines_of<ListedLock>(list_columns, sights, layout);
+std::vector<std::string> list_lines(std::span<const ListedLock> snapshots, const Layout& layout) {
+  return lines_of<ListedLock>(list_columns, snapshots, layout);
 }
 
-std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout) {
-  const auto& lock = sight.lock;
+std::vector<std::string> detail_lines(const ListedLock& snapshot, const Layout& layout) {
+  const auto& lock = snapshot.lock;
   Table head;
   const auto add = [&](const char* name, Cell cell) { head.add({{name, Style::strong}, std::move(cell)}); };
-  add("key", {sight.key});
+  add("key", {snapshot.key});
   const bool is_unknown = lock.state == Inspection::State::free && lock.waiting == 0 && !lock.last_run;
   auto state = state_cell(lock);
   if (is_unknown) state.text += " (nothing is known of it: never used, or long ago)";

@@ -10,9 +10,9 @@
 namespace rlock::show {
 
 /// A heading and a line for each lock: who holds it and for how long, who ran last.
-std::vector<std::string> list_lines(std::span<const ListedLock> sights, const Layout& layout);
+std::vector<std::string> list_lines(std::span<const ListedLock> snapshots, const Layout& layout);
 
 /// All that is known of one lock: its holders, its queue and its last run.
-std::vector<std::string> detail_lines(const ListedLock& sight, const Layout& layout);
+std::vector<std::string> detail_lines(const ListedLock& snapshot, const Layout& layout);
 
 }  // namespace rlock::show

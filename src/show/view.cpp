@@ -57,21 +57,21 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
   if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::several;
   if (kind_ != Kind::several) {
     const bool may_be_pattern = kind_ == Kind::unknown && key_.find_first_of(wild) != std::string::npos;
-    auto sights = look_at({key_}, backend, max_waiters, wait);
+    auto snapshots = look_at({key_}, backend, max_waiters, wait);
     // Where what keeps that one lock is away, others that match may be there: of a Cluster.
-    const bool is_away = !sights && base::may_pass(sights.error());
-    if (!sights && !(may_be_pattern && is_away)) return std::unexpected(std::move(sights).error());
-    if (sights) kind_ = may_be_pattern && is_nothing(sights->front().lock) ? Kind::several : Kind::one;
-    if (kind_ == Kind::one) return sights;
+    const bool is_away = !snapshots && base::may_pass(snapshots.error());
+    if (!snapshots && !(may_be_pattern && is_away)) return std::unexpected(std::move(snapshots).error());
+    if (snapshots) kind_ = may_be_pattern && is_nothing(snapshots->front().lock) ? Kind::several : Kind::one;
+    if (kind_ == Kind::one) return snapshots;
   }
   auto keys = RLOCK_TRY(list(backend, wait));
-  auto sights = RLOCK_TRY(look_at(std::move(keys), backend, of_list_ == Queues::whole ? max_waiters : 1, wait));
-  std::erase_if(sights, [&](const ListedLock& sight) {
-    return is_nothing(sight.lock) || (selection_.is_in_use && !is_in_use(sight.lock));
+  auto snapshots = RLOCK_TRY(look_at(std::move(keys), backend, of_list_ == Queues::whole ? max_waiters : 1, wait));
+  std::erase_if(snapshots, [&](const ListedLock& snapshot) {
+    return is_nothing(snapshot.lock) || (selection_.is_in_use && !is_in_use(snapshot.lock));
   });
   // The keys are in order already.
-  std::ranges::stable_sort(sights, {}, [&](const ListedLock& sight) { return place_of(sight.lock, selection_.order); });
-  return sights;
+  std::ranges::stable_sort(snapshots, {}, [&](const ListedLock& snapshot) { return place_of(snapshot.lock, selection_.order); });
+  return snapshots;
 }
 
 Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
@@ -81,14 +81,14 @@ Result<std::vector<std::string>> View::keys(lock::Backend& backend, Wait wait) {
     std::erase_if(keys, [](const std::string& key) { return !is_for_verbs(key); });
     return keys;
   }
-  const auto sights = RLOCK_TRY(look(backend, wait));
-  return keys_of(sights);
+  const auto snapshots = RLOCK_TRY(look(backend, wait));
+  return keys_of(snapshots);
 }
 
-std::vector<std::string> View::keys_of(std::span<const ListedLock> sights) const {
+std::vector<std::string> View::keys_of(std::span<const ListedLock> snapshots) const {
   std::vector<std::string> keys;
-  for (auto& sight : sights) {
-    if (!is_nothing(sight.lock) && is_for_verbs(sight.key)) keys.push_back(sight.key);
+  for (auto& snapshot : snapshots) {
+    if (!is_nothing(snapshot.lock) && is_for_verbs(snapshot.key)) keys.push_back(snapshot.key);
   }
   return keys;
 }
@@ -110,10 +110,10 @@ Result<std::vector<ListedLock>> View::look_at(std::vector<std::string> keys, loc
   wire_keys.reserve(keys.size());
   for (const auto& key : keys) wire_keys.push_back(prefix_ + key);
   auto locks = RLOCK_TRY(backend.inspect(wire_keys, waiters, wait));
-  std::vector<ListedLock> sights;
-  sights.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) sights.push_back({std::move(keys[i]), std::move(locks[i])});
-  return sights;
+  std::vector<ListedLock> snapshots;
+  snapshots.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) snapshots.push_back({std::move(keys[i]), std::move(locks[i])});
+  return snapshots;
 }
 
 // A lock may have gone since it was listed. Without a prefix, a string without a ttl is other data, not a lock.

@@ -35,7 +35,7 @@ class View {
 
   /// Those of a look that are not free and forgotten. For programs, who give them to other verbs: left out is what no
   /// KEY can be, and what printable() would change, since a terminal may show them.
-  std::vector<std::string> keys_of(std::span<const ListedLock> sights) const;
+  std::vector<std::string> keys_of(std::span<const ListedLock> snapshots) const;
 
   /// After a look: whether it is of one KEY.
   bool is_of_one() const { return kind_ == Kind::one; }

@@ -150,9 +150,9 @@ TEST_F(ForgedAnswers, StatusShowsThem) {
                       array({bulk(std::to_string(other)), bulk(held)}), bulk(last_run(value)), bulk("s"),
                       array({bulk(held), number(other), bulk(record(other)), number(value)})});
       const std::string key = "rlock:k";
-      const auto sights = backend.inspect({&key, 1}, 10, wait());
-      ASSERT_TRUE(sights) << sights.error().message;
-      const show::ListedLock lock{"k", sights->front()};
+      const auto snapshots = backend.inspect({&key, 1}, 10, wait());
+      ASSERT_TRUE(snapshots) << snapshots.error().message;
+      const show::ListedLock lock{"k", snapshots->front()};
       const std::vector<show::ListedLock> all{lock};
       const auto text = show::lock_json(lock) + show::metrics(all, 0);
       EXPECT_EQ(text.find("-9"), text.npos) << text;

@@ -51,12 +51,8 @@ class SeveralTest : public testing::Test {
   base::Result<Outcome> acquire(std::optional<base::Duration> wait = std::nullopt) {
     return several.acquire(Patience::of(wait), plain);
   }
-  base::Result<Standing> renew() {
-    return several.renew(Watch::yes, {BootClock::now() + 1s, plain});
-  }
-  base::Result<Released> release() {
-    return several.release({BootClock::now() + 1s, plain});
-  }
+  base::Result<Standing> renew() { return several.renew(Watch::yes, {BootClock::now() + 1s, plain}); }
+  base::Result<Released> release() { return several.release({BootClock::now() + 1s, plain}); }
 
   base::PlainPoller plain;
   std::map<std::string, std::array<Script, 2>> scripts;

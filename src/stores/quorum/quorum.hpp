@@ -71,7 +71,7 @@ class Quorum final : public lock::Backend {
   base::Result<bool> is_free_but_for(Member& refusal, bool must_know, base::Wait wait);
   base::Result<bool> raise_fence_everywhere(base::Wait wait);
   void wait_at(Member* refusal);
-  void keep();
+  void renew_votes_ahead();
   base::Result<lock::Acquired> not_acquired();
   base::Result<lock::Acquired> why_not() const;
   base::Result<void> tell_apart() const;

@@ -222,14 +222,14 @@ Result<lock::Acquired> Quorum::not_acquired() {
     clean_up();
     return *member->done;
   }
-  if (waits_at_ != nullptr) keep();
+  if (waits_at_ != nullptr) renew_votes_ahead();
   auto result = why_not();
   clean_up();
   return result;
 }
 
 // Renews the votes before the first refusal. Nobody waits for the answers.
-void Quorum::keep() {
+void Quorum::renew_votes_ahead() {
   for (auto& member : members_) {
     if (member.get() == waits_at_) return;
     const auto now = BootClock::now();

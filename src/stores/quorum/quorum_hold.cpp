@@ -111,8 +111,7 @@ lock::Standing Quorum::not_held(lock::Standing::Holder holder) const {
 }
 
 // To all at once, and nobody waits for a server that stands still.
-Result<lock::Released> Quorum::release(const lock::Request& request, const lock::ReleaseOptions& options,
-                                       Wait wait) {
+Result<lock::Released> Quorum::release(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {
   begin(request);
   const bool was_holding = votes(BootClock::now()) >= quorum_;
   const bool is_again = std::exchange(stage_, Stage::releasing) == Stage::releasing;

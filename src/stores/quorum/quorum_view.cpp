@@ -52,18 +52,18 @@ Result<std::vector<lock::Inspection>> Quorum::inspect(std::span<const std::strin
   auto servers = RLOCK_TRY(ask_all<std::vector<lock::Inspection>>(
       wait, [&](Voter& voter, Wait own) { return voter.inspect(wire_keys, max_waiters, own); },
       [&](const std::vector<std::vector<lock::Inspection>>& said, std::size_t missing) {
-        std::vector<const lock::Inspection*> sights(said.size());
+        std::vector<const lock::Inspection*> snapshots(said.size());
         for (std::size_t key = 0; key < wire_keys.size(); ++key) {
-          std::ranges::transform(said, sights.begin(), [&](const auto& server) { return &server[key]; });
-          if (lock::may_gain_majority(sights, missing, members_.size())) return true;
+          std::ranges::transform(said, snapshots.begin(), [&](const auto& server) { return &server[key]; });
+          if (lock::may_gain_majority(snapshots, missing, members_.size())) return true;
         }
         return false;
       }));
   std::vector<lock::Inspection> result;
   for (std::size_t key = 0; key < wire_keys.size(); ++key) {
-    std::vector<lock::Inspection> sights;
-    for (auto& server : servers) sights.push_back(std::move(server[key]));
-    result.push_back(lock::merged(std::move(sights), members_.size()));
+    std::vector<lock::Inspection> snapshots;
+    for (auto& server : servers) snapshots.push_back(std::move(server[key]));
+    result.push_back(lock::merged(std::move(snapshots), members_.size()));
   }
   return result;
 }

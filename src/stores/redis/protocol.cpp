@@ -174,8 +174,8 @@ Result<lock::Standing> Protocol::renew(const lock::Request& request, Wait wait) 
 }
 
 Result<lock::Standing> Protocol::watch_and_renew(const lock::Request& request, Wait wait) {
-  const auto reply = RLOCK_TRY(runner_.run_behind({speak_resp3(), track_reads()},
-                                                  renewal(scripts(), names_of(request), request), wait));
+  const auto reply = RLOCK_TRY(
+      runner_.run_behind({speak_resp3(), track_reads()}, renewal(scripts(), names_of(request), request), wait));
   return read_renewed(reply);
 }
 
@@ -238,8 +238,8 @@ Result<lock::Released> Protocol::release(const lock::Request& request, const loc
                   names_of(request),
                   request.token,
                   {request.token, tombstone == Tombstone::yes ? std::to_string(base::tombstone_ttl.count()) : "0",
-                   options.force == lock::Force::yes ? "1" : "", "", safeguards_.is_vote ? "1" : "", ms_or_none(options.hold),
-                   options.last_run, std::to_string(options.remember.count())},
+                   options.force == lock::Force::yes ? "1" : "", "", safeguards_.is_vote ? "1" : "",
+                   ms_or_none(options.hold), options.last_run, std::to_string(options.remember.count())},
                   safeguards_.grace_for(request.ttl),
                   3};
   const auto reply = RLOCK_TRY(runner_.run(call, wait));

@@ -35,8 +35,8 @@ Result<void> SingleServer::replicate(const lock::Request& request, Wait wait) {
   if (wanted == 0) return {};
   const auto have = RLOCK_TRY(protocol_.replicated(request, wait));
   if (have >= wanted) return {};
-  return base::fail(ErrorCode::unready, name() + ": only " + std::to_string(have) + " of " +
-                                            std::to_string(wanted) + " replicas have it (--replicas)");
+  return base::fail(ErrorCode::unready, name() + ": only " + std::to_string(have) + " of " + std::to_string(wanted) +
+                                            " replicas have it (--replicas)");
 }
 
 Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Request& request) {

@@ -139,8 +139,7 @@ class Servers final : public stores::Store {
     }
     const auto& address = addresses_.front();
     if (address.kind == redis::Kind::cluster) {
-      return std::make_unique<Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts,
-                                       safeguards_);
+      return std::make_unique<Cluster>(address, greeting_of(address), timeout, greet, wire_key, scripts, safeguards_);
     }
     return server_at(address);
   }

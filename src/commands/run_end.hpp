@@ -9,9 +9,9 @@ namespace rlock::commands {
 /// What a run tells the server with its release: how it ended (lock::LastRun), and for how much longer nobody is to
 /// have the lock (--hold). The hold counts from the answer that gave us the lock, on a clock that nobody sets: so it is
 /// as long as asked for at the least, whatever the time is here or there.
-class Farewell {
+class RunEnd {
  public:
-  explicit Farewell(const Options& options) : options_(options) {}
+  explicit RunEnd(const Options& options) : options_(options) {}
 
   /// The lock was acquired now.
   void acquired() { since_ = base::BootClock::now(); }

@@ -1,4 +1,4 @@
-#include "commands/late_release.hpp"
+#include "commands/background_release.hpp"
 
 #include <algorithm>
 
@@ -31,8 +31,7 @@ void release_in_background(const std::string& key, base::Duration ttl,
   }
 }
 
-void release_everywhere(lock::Holding& holding, base::Instant until,
-                        const std::function<void()>& before_each_try) {
+void release_everywhere(lock::Holding& holding, base::Instant until, const std::function<void()>& before_each_try) {
   base::PlainPoller plain;
   (void)base::until_served(until, plain, [&](base::Instant end) {
     if (before_each_try) before_each_try();

@@ -18,7 +18,6 @@ void release_in_background(const std::string& key, base::Duration ttl,
                            const std::function<void(base::Instant until)>& release);
 
 /// Releases the lock where nobody waits for that: asks until every server has answered, or until `until`.
-void release_everywhere(lock::Holding& holding, base::Instant until,
-                        const std::function<void()>& before_each_try = {});
+void release_everywhere(lock::Holding& holding, base::Instant until, const std::function<void()>& before_each_try = {});
 
 }  // namespace rlock::commands
