@@ -46,8 +46,9 @@ std::optional<std::string> bytes_of(std::string_view hex) {
 
 std::optional<std::uint64_t> hex_number(std::string_view text) {
   std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value, 16);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, value, 16);
   return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
 }
 
