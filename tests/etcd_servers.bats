@@ -131,7 +131,9 @@ refused() {
     ETCDCTL_API=3 command etcdctl --endpoints "https://$(<mutual.at)" --cacert ca.crt --cert named.crt --key named.key "$@" \
       >/dev/null
   }
-  etcdctl user add root:rootpw && etcdctl user grant-role root root && etcdctl auth enable
+  etcdctl user add root:rootpw
+  etcdctl user grant-role root root
+  etcdctl auth enable
   refused 78 'without a common name' "etcds://root:rootpw@$(<mutual.at)?cacert=ca.crt&cert=named.crt&key=named.key"
   etcdctl --user root:rootpw auth disable
 }

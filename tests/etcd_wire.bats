@@ -49,7 +49,7 @@ bytes() { spoil stats | jq ".bytes_$1"; }
         69) [ ! -e ran ] ;;
         # The lock was had, and then the release, or a last look, was not answered.
         79) ;;
-        *) echo "cut $direction at $at: $status $(cat said)" && false ;;
+        *) echo "cut $direction at $at: $status $(cat said)" && return 1 ;;
       esac
       # Its lease would last for 30 s.
       until_true 5 is_free || { echo "cut $direction at $at: $status $(cat said)" && false; }

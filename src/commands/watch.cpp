@@ -40,7 +40,8 @@ std::string time_of_day() {
 std::string counts(const std::vector<show::ListedLock>& snapshots) {
   std::int64_t waiting = 0;
   for (const auto& snapshot : snapshots) waiting += snapshot.lock.waiting;
-  const auto held = std::ranges::count_if(snapshots, [](const show::ListedLock& snapshot) { return snapshot.lock.is_held(); });
+  const auto held =
+      std::ranges::count_if(snapshots, [](const show::ListedLock& snapshot) { return snapshot.lock.is_held(); });
   return std::to_string(snapshots.size()) + (snapshots.size() == 1 ? " lock, " : " locks, ") + std::to_string(held) +
          " held, " + std::to_string(waiting) + " waiting";
 }

@@ -70,7 +70,8 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
     return is_nothing(snapshot.lock) || (selection_.is_in_use && !is_in_use(snapshot.lock));
   });
   // The keys are in order already.
-  std::ranges::stable_sort(snapshots, {}, [&](const ListedLock& snapshot) { return place_of(snapshot.lock, selection_.order); });
+  std::ranges::stable_sort(snapshots, {},
+                           [&](const ListedLock& snapshot) { return place_of(snapshot.lock, selection_.order); });
   return snapshots;
 }
 
