@@ -61,7 +61,8 @@ every_verb() {
     [ "$status" != 0 ]
     [ "$status" != 75 ]
     [ "${#stderr_lines[@]}" = 1 ]
-    kill $! && : >fake.log
+    kill $!
+    : >fake.log
   done
   [ ! -e ran ]
 }

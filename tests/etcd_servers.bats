@@ -91,8 +91,11 @@ refused() {
   local at url
   at=$(<users.at)
   etcdctl() { ETCDCTL_API=3 command etcdctl --endpoints "$at" "$@" >/dev/null; }
-  etcdctl user add root:rootpw && etcdctl user grant-role root root
-  etcdctl user add me:canary && etcdctl role add locks && etcdctl user grant-role me locks
+  etcdctl user add root:rootpw
+  etcdctl user grant-role root root
+  etcdctl user add me:canary
+  etcdctl role add locks
+  etcdctl user grant-role me locks
   etcdctl role grant-permission locks --prefix=true readwrite /rlock/
   # Where users are off, they are not needed.
   tries "etcd://me:canary@$at"
