@@ -109,8 +109,8 @@ with_users() {
   ask auth enable
   export ETCDCTL_USER=root:root-pass
 }
-secret='canary:@/? %'
-escaped='canary%3A%40%2F%3F%20%25'
+secret='etcdcanary:@/? %'
+escaped='etcdcanary%3A%40%2F%3F%20%25'
 
 @test "users: a role with a prefix is all that is needed, and every verb works with it" {
   with_users
@@ -157,7 +157,7 @@ escaped='canary%3A%40%2F%3F%20%25'
     sh -c 'env >env; cat /proc/[0-9]*/cmdline >argv 2>/dev/null; touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
   rlock=$!
   until_true 10 test -e up
-  run -1 grep -a canary env argv
+  run -1 grep -a etcdcanary env argv
   touch go
   ended 0 "$rlock"
 }

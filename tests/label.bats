@@ -32,7 +32,7 @@ label_of() { rlock status --json "$key" | jq -r "$1.label"; }
   # shellcheck disable=SC2016 # for the inner shell
   run -0 --separate-stderr rlock run --show-command --label two "$key" -- sh -c $'rlock status --json "$RLOCK_KEY" #\x1f'
   [ "$(jq -r '.holders[0].label' <<<"$output")" = two ]
-  [[ $(jq -r '.holders[0].command' <<<"$output") = 'sh -c rlock status '* ]]
+  [[ $(jq -r '.holders[0].command' <<<"$output") = "sh -c \$'rlock status "* ]]
 }
 
 @test "a label of more than 256 bytes is cut between two characters" {
