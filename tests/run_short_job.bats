@@ -168,7 +168,8 @@ these_bytes() {
   local acquire release took
   took=$(redis get "rlock:l:{rlock:$key}" | cut -d' ' -f8)
   acquire=$(wire_size EVALSHA "$(script acquire)" "${keys[@]}" "$token" 30000 '' s "$pid $(uname -n) ann " '' x '')
-  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '' '' '' '' "0 $took 0 $pid $(uname -n) ann ")
+  release=$(wire_size EVALSHA "$(script release)" "${keys[@]}" "$token" 30000 '' '' '' '' "0 $took 0 $pid $(uname -n) ann " \
+    $((8 * 24 * 3600 * 1000)))
   echo "expected: $acquire $release"
   [ "$(sed -n 's/.*sendto(.* = //p' calls | paste -sd ' ')" = "$acquire $release" ]
 }

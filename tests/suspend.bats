@@ -12,7 +12,7 @@ teardown_file() { stop_servers; }
   "${asleep[@]}" true 2>/dev/null || skip 'needs root and time namespaces'
   expect 0 strace -f -o calls -e trace=timer_create,timer_settime,timerfd_create,timerfd_settime \
     "${asleep[@]}" rlock run -t 5s "$key" -- sleep 0.5
-  grep -E 'timer(fd)?_create' calls >made
+  grep -E 'timer(fd)?_create\(' calls >made
   grep -q timer_create made
   grep -q timerfd_create made
   run ! grep -v CLOCK_BOOTTIME made
