@@ -71,11 +71,12 @@ refused() {
   local at
   at=$(<plain.at)
   timeout 120 "$RLOCK" run --server "etcd://$at/one" "$BATS_TEST_NAME" -- sh -c 'touch held && sleep 100' 3>&- &
+  local holder=$!
   until_true 20 test -e held
   tries "etcd://$at/two"
   refused 75 'is held by' "etcd://$at/one/"
   ETCDCTL_API=3 etcdctl --endpoints "$at" get --prefix /one/q/ --keys-only | grep -q prefix
-  kill %1
+  kill "$holder"
 }
 
 @test "lists that cannot keep a lock together, and wishes for Redis alone, are refused" {
