@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Contenders for one lock on three members of a store that a majority decides, one of which is in trouble every other while.
 
-    consensus.py [--store etcd] [--seconds 60] [--contenders 8] [--ttl 4] [--kinds KIND,...] [--every 8] [--keys 1]
+    consensus.py [--store etcd] [--seconds 60] [--contenders 8] [--ttl 4] [--kinds KIND,...] [--every 8]
                  [--seed N] [--keep DIR]
 
 Each member is in a network namespace and on a disk of its own (as root; elsewhere they are only killed and stopped). Befalls

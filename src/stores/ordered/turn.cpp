@@ -16,16 +16,16 @@ bool go_together(const Mode& one, const Mode& other) {
   return !is_counted || one == other;
 }
 
-const Entry& entry_of(const Entry& entry) { return entry; }
-const Entry& entry_of(const Listed& listed) { return listed.entry; }
+const Mode& mode_of(const Entry& entry) { return entry.mode; }
+const Mode& mode_of(const Listed& listed) { return listed.entry.mode; }
 
 template <class T>
 std::size_t count_holders(std::span<const T> queue) {
   if (queue.empty()) return 0;
-  const auto& mode = entry_of(queue.front()).mode;
+  const auto& mode = mode_of(queue.front());
   if (mode.kind == Mode::Kind::slots) return std::min(queue.size(), static_cast<std::size_t>(mode.slots));
   if (mode.kind == Mode::Kind::exclusive) return 1;
-  const auto end = std::ranges::find_if(queue, [](const T& item) { return !is_shared(entry_of(item).mode); });
+  const auto end = std::ranges::find_if(queue, [](const T& item) { return !is_shared(mode_of(item)); });
   return static_cast<std::size_t>(end - queue.begin());
 }
 
