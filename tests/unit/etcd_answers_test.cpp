@@ -161,7 +161,7 @@ TEST(EtcdAnswers, WhatMakesNoSenseIsSaidToMakeNone) {
     expect_not_understood(store.leave({}, wait), text);
     expect_not_understood(store.was_released("t", wait), text);
     const std::vector<std::string> keys{"a", "b"};
-    expect_not_understood(store.read(keys, 5, wait), text);
+    expect_not_understood(store.read(keys, 5, ordered::TimesLeft::yes, wait), text);
     expect_not_understood(store.list("", wait), text);
     expect_not_understood(store.drain(), text);
   }

@@ -125,7 +125,9 @@ class EtcdStoreTest : public testing::Test {
   }
 
   One another() { return {*etcd_, key_}; }
-  ordered::Queue queue() { return std::move(another().store.read({&key_, 1}, 10, wait())->front()); }
+  ordered::Queue queue() {
+    return std::move(another().store.read({&key_, 1}, 10, ordered::TimesLeft::yes, wait())->front());
+  }
   std::size_t size() { return static_cast<std::size_t>(queue().size); }
   /// What the entry of the holder has left.
   Duration left() { return *queue().first.front().ttl_left; }

@@ -203,7 +203,7 @@ TEST_F(EtcdLateTest, MembersWithoutSpaceStillEndAnEntry) {
   EXPECT_EQ(late.store.enter("late", {}, holding(30s), Join::always, wait()).error().code, ErrorCode::unready);
   EXPECT_TRUE(*one.store.leave({.last_run = "0 x", .remembered = 1h, .is_told = true}, wait()));
   EXPECT_TRUE(two.store.look(wait())->value().ahead.empty());
-  EXPECT_FALSE(late.store.read({&key_, 1}, 1, wait())->front().last_run);
+  EXPECT_FALSE(late.store.read({&key_, 1}, 1, ordered::TimesLeft::no, wait())->front().last_run);
 }
 
 }  // namespace

@@ -137,12 +137,12 @@ TEST_F(EtcdStoreTest, ManyLocksAreReadInTheirOrder) {
   ASSERT_TRUE(one.enter("one", holding(10s)));
   std::vector<std::string> keys;
   for (int i = 0; i < 100; ++i) keys.push_back(i == 70 ? key_ : "none" + std::to_string(i));
-  const auto queues = *one.store.read(keys, 0, wait());
+  const auto queues = *one.store.read(keys, 0, ordered::TimesLeft::no, wait());
   ASSERT_EQ(queues.size(), keys.size());
   EXPECT_EQ(queues[69].size, 0);
   EXPECT_EQ(queues[70].size, 1);
   EXPECT_TRUE(queues[70].first.empty());
-  EXPECT_GT((*one.store.read(keys, 5, wait()))[70].first.at(0).ttl_left, 5s);
+  EXPECT_GT((*one.store.read(keys, 5, ordered::TimesLeft::yes, wait()))[70].first.at(0).ttl_left, 5s);
 }
 
 TEST_F(EtcdStoreTest, WhoLeavesLeavesNoLease) {

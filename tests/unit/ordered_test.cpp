@@ -104,7 +104,7 @@ class FakeStore final : public OrderedStore {
     }
     return told;
   }
-  Result<std::vector<Queue>> read(std::span<const std::string>, std::int64_t most, base::Wait) override {
+  Result<std::vector<Queue>> read(std::span<const std::string>, std::int64_t most, TimesLeft, base::Wait) override {
     Queue queue{{}, std::ssize(members_.queue), members_.last_run};
     for (const auto& listed : members_.queue) {
       if (std::ssize(queue.first) < most) queue.first.push_back(listed);

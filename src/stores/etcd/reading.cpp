@@ -13,6 +13,7 @@ using base::Result;
 using base::Wait;
 using ordered::Listed;
 using ordered::Queue;
+using ordered::TimesLeft;
 using ordered::Told;
 using ordered::Watched;
 using Whom = Watched::Whom;
@@ -68,13 +69,15 @@ Result<Told> EtcdStore::drain() {
   return told;
 }
 
-Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_keys, std::int64_t most, Wait wait) {
+Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_keys, std::int64_t most, TimesLeft times,
+                                           Wait wait) {
   std::vector<Queue> queues;
   std::vector<Held> held;
   while (queues.size() < wire_keys.size()) {
     const auto rest = wire_keys.subspan(queues.size());
     RLOCK_TRY(read_some(rest.first(std::min(rest.size(), max_flight * max_read)), most, queues, held, wait));
   }
+  if (times == TimesLeft::no) return queues;
   std::vector<LeaseId> leases;
   leases.reserve(held.size());
   for (const auto& holder : held) leases.push_back(holder.lease);

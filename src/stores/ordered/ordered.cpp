@@ -148,7 +148,7 @@ Result<std::optional<lock::AlreadySucceeded>> Ordered::succeeded(const lock::Req
 }
 
 Result<Queue> Ordered::queue_of(const lock::Request& request, std::int64_t most, Wait wait) {
-  auto queues = RLOCK_TRY(store_->read({&request.name.wire_key, 1}, most, wait));
+  auto queues = RLOCK_TRY(store_->read({&request.name.wire_key, 1}, most, TimesLeft::no, wait));
   if (queues.size() != 1) return base::fail(ErrorCode::internal, name() + ": the answer makes no sense");
   return std::move(queues.front());
 }
@@ -184,7 +184,7 @@ Result<lock::Busy> Ordered::busy_of(const lock::Request& request, Wait wait) {
   if (queue.first.empty()) return busy;
   const auto& first = queue.first.front();
   busy.holder = lock_record(first);
-  if (first.record) busy.holder_ttl = first.ttl_left.value_or(first.record->ttl);
+  if (first.record) busy.holder_ttl = first.record->ttl;
   if (record_) RLOCK_TRY(claim(request.token, queue, wait));
   return busy;
 }

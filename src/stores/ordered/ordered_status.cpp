@@ -46,7 +46,7 @@ Result<std::vector<Inspection>> Ordered::inspect(std::span<const std::string> wi
   while (!wire_keys.empty()) {
     const auto part = wire_keys.first(std::min(wire_keys.size(), max_read));
     wire_keys = wire_keys.subspan(part.size());
-    const auto queues = RLOCK_TRY(store_->read(part, max_holders + max_waiters, wait));
+    const auto queues = RLOCK_TRY(store_->read(part, max_holders + max_waiters, TimesLeft::yes, wait));
     for (const auto& queue : queues) {
       result.push_back(to_inspection(queue, max_waiters, store_->now_us()));
     }

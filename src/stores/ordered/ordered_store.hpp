@@ -44,6 +44,9 @@ struct Listed {
 /// As the rest of rlock knows it; nullopt: there is no record.
 std::optional<lock::Record> lock_record(const Listed& listed);
 
+/// Whether to ask how long leases last (Listed::ttl_left), which a store may keep apart from its entries.
+enum class TimesLeft { no, yes };
+
 /// The queue of one lock.
 struct Queue {
   std::vector<Listed> first;            ///< in order; so many as were asked for
@@ -127,7 +130,7 @@ class OrderedStore {
 
   /// The first `most` entries of the queue of each of these wire keys, in this order; decided by the majority.
   virtual base::Result<std::vector<Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
-                                                base::Wait wait) = 0;
+                                                TimesLeft times, base::Wait wait) = 0;
   /// The wire keys with this prefix that have entries or a last run, sorted, each once.
   virtual base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) = 0;
 

@@ -192,7 +192,9 @@ Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer
   return queue;
 }
 
-Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wire_keys, std::int64_t most, Wait wait) {
+// How long a lease lasts follows from the times of its node.
+Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wire_keys, std::int64_t most,
+                                                ordered::TimesLeft /*times*/, Wait wait) {
   std::vector<Queue> queues;
   while (!wire_keys.empty()) {
     const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));

@@ -51,7 +51,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<ordered::Told> drain() override;
 
   base::Result<std::vector<ordered::Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
-                                                 base::Wait wait) override;
+                                                 ordered::TimesLeft times, base::Wait wait) override;
   base::Result<std::vector<std::string>> list(const std::string& prefix, base::Wait wait) override;
 
   std::int64_t now_us() const override;
