@@ -4,13 +4,8 @@
     consensus.py [--store etcd] [--seconds 60] [--contenders 8] [--ttl 4] [--kinds KIND,...] [--every 8]
                  [--seed N] [--keep DIR]
 
-Each member is in a network namespace and on a disk of its own (as root; elsewhere they are only killed and stopped). Befalls
-    kill        SIGKILL of the leader or of a follower, which comes back with its data
-    stop        SIGSTOP of one
-    split       no other member reaches it; clients do
-    cut         nobody reaches it
-    disk        the leader's disk takes no write
-    compact     the history is compacted, and each member defragmented (etcd)
+Each member is in a network namespace and on a disk of its own (as root; elsewhere they are only killed and stopped). What
+befalls is told in troubles.py, and
     clients     a third of the rlocks are stopped, for up to twice the ttl
 Each lasts for half of --every, with the leader struck two times of three, and then half of it is quiet. Contenders run
 commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no two
@@ -36,71 +31,33 @@ import namespaces  # noqa: E402
 from ensembles import ENSEMBLES  # noqa: E402
 from proxy_wire import boottime_ns  # noqa: E402
 from servers import until  # noqa: E402
+from troubles import ISOLATED, Troubles  # noqa: E402
 
 KEY = "consensus"
 QUIET = "nothing"
-ISOLATED = ("split", "cut", "disk")
 # What an rlock may end with: it ran, was told that it lost its lock, could reach nobody, or stood still for too long.
 EXPECTED = (0, 69, 79, -signal.SIGKILL)
 
 
-class Trouble:
-    """What befalls the members, one thing after the other; `log` has (kind, whom, from, to), ns."""
+class Trouble(Troubles):
+    """What befalls the members and their clients, one thing after the other; `log` has (kind, whom, from, to), ns."""
 
     def __init__(self, field, contenders, options):
-        self.field, self.contenders, self.options = field, contenders, options
-        self.chance, self.log = random.Random(options.seed), []
-
-    def whom(self, kind):
-        """Two times of three the leader, whose disk alone holds up the others."""
-        leader = self.field.leader()
-        if leader and (kind == "disk" or self.chance.random() < 2 / 3):
-            return leader, "leader"
-        return self.chance.choice(self.field.followers()), "follower"
+        super().__init__(field, random.Random(options.seed))
+        self.contenders, self.options, self.log = contenders, options, []
 
     def befall(self, kind, seconds):
         begin = boottime_ns()
-        if kind in ("compact", "clients"):
-            name = "members" if kind == "compact" else "a third"
-            getattr(self, kind)(seconds)
-        else:
-            member, name = self.whom(kind)
-            getattr(self, kind)(member, seconds)
+        name = self.clients() if kind == "clients" else super().befall(kind, seconds)
         self.log.append((kind, name, begin, boottime_ns()))
 
-    def during(self, begin, end, seconds):
-        begin()
-        try:
-            time.sleep(seconds)
-        finally:
-            end()
-
-    def kill(self, member, seconds):
-        self.during(member.kill, member.start, seconds)
-
-    def stop(self, member, seconds):
-        self.during(member.stop, member.resume, seconds)
-
-    def split(self, member, seconds):
-        self.during(lambda: self.field.split(member), lambda: self.field.join(member), seconds)
-
-    def cut(self, member, seconds):
-        self.during(member.cut, member.mend, seconds)
-
-    def disk(self, member, seconds):
-        self.during(member.stall, member.flow, seconds)
-
-    def compact(self, _seconds):
-        self.field.compact()
-        for member in self.field.servers:
-            member.defragment()
-
-    def clients(self, _seconds):
+    def clients(self):
         rlocks = [contender.rlock for contender in self.contenders if contender.rlock]
         chosen = self.chance.sample(rlocks, max(1, len(rlocks) // 3))
         self.during(lambda: [rlock.send_signal(signal.SIGSTOP) for rlock in chosen],
                     lambda: [rlock.send_signal(signal.SIGCONT) for rlock in chosen],
                     self.chance.uniform(0.1, 2) * self.options.ttl)
+        return "a third"
 
     def go_on(self, end):
         while True:

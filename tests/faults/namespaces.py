@@ -56,7 +56,8 @@ class Namespace:
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.keeper.stdout.readline()
         self.enter = ["nsenter", "--target", str(self.keeper.pid), "--net"]
-        self.router, self.host = f"10.200.{number}.1", f"10.200.{number}.2"
+        network = f"10.{200 + number // 250}.{number % 250}"
+        self.router, self.host = network + ".1", network + ".2"
         link = f"space{number}"
         ip("link", "add", link, "type", "veth", "peer", "name", "out", "netns", str(self.keeper.pid))
         ip("address", "add", self.router + "/24", "dev", link)

@@ -1,0 +1,54 @@
+"""What may befall one of the members of a field of ensembles.py, the leader two times of three.
+
+    kill        SIGKILL; it comes back with its data
+    stop        SIGSTOP
+    split       no other member reaches it; clients do
+    cut         nobody reaches it
+    disk        the leader's disk takes no write
+    compact     the history is compacted, and each member defragmented (etcd)
+
+ISOLATED are those for which members need namespaces and disks of their own.
+"""
+
+import time
+
+ISOLATED = ("split", "cut", "disk")
+# Methods of a member that begin and end each.
+OF_A_MEMBER = {"kill": ("kill", "start"), "stop": ("stop", "resume"), "cut": ("cut", "mend"), "disk": ("stall", "flow")}
+
+
+class Troubles:
+    """befall() does one of them for so many seconds, and says to whom."""
+
+    def __init__(self, field, chance):
+        self.field, self.chance = field, chance
+
+    def whom(self, kind):
+        """A stalled disk of the leader alone holds up the others."""
+        leader = self.field.leader()
+        if leader and (kind == "disk" or self.chance.random() < 2 / 3):
+            return leader, "leader"
+        return self.chance.choice(self.field.followers()), "follower"
+
+    def befall(self, kind, seconds):
+        if kind == "compact":
+            self.compact()
+            return "members"
+        member, name = self.whom(kind)
+        if kind == "split":
+            self.during(lambda: self.field.split(member), lambda: self.field.join(member), seconds)
+        else:
+            self.during(*(getattr(member, verb) for verb in OF_A_MEMBER[kind]), seconds)
+        return name
+
+    def during(self, begin, end, seconds):
+        begin()
+        try:
+            time.sleep(seconds)
+        finally:
+            end()
+
+    def compact(self):
+        self.field.compact()
+        for member in self.field.servers:
+            member.defragment()
