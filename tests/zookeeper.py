@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 
-CREATE, DELETE, GET_DATA, GET_CHILDREN, CLOSE = 1, 2, 4, 8, -11
+CREATE, DELETE, GET_DATA, GET_CHILDREN, SYNC, CLOSE = 1, 2, 4, 8, 9, -11
 NO_NODE = -101
 ALL_RIGHTS_TO_ANYONE = struct.pack(">iii5si6s", 1, 31, 5, b"world", 6, b"anyone")
 NO_PASSWORD = bytes(16)
@@ -41,7 +41,7 @@ class Client:
         self.socket = socket.create_connection((host, port), timeout)
         self.xid = 0
         self.send(struct.pack(">iqiq", 0, 0, 10000, 0) + text(NO_PASSWORD) + b"\0")
-        self.receive()
+        self.session, = struct.unpack(">q", self.receive()[8:16])
 
     def send(self, data):
         self.socket.sendall(text(data))
@@ -81,6 +81,10 @@ class Client:
             names.append(answer[at + 4:at + 4 + size].decode())
             at += 4 + size
         return sorted(names, key=sequence)
+
+    def sync(self, path):
+        """What is read after it is no older than now."""
+        self.ask(SYNC, text(path))
 
     def get(self, path):
         """The data, and the fields of its stat."""

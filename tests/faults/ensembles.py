@@ -4,6 +4,8 @@ disk of its own.
     with Etcd(directory, isolated=True, disks=True) as field:   # namespaces.isolate() and isolate_mounts() before
         field.leader(), field.followers()
         field.entries("k")                      # who holds k or waits for it, in order, as the store names them
+    field.holder("k", member)               # its token or None, as that member is told by a majority; else it fails
+    field.expiries()                        # (lease or session, seconds until it ends) of entries, and of nothing
         field.delete(entries)
         field.watches()                         # how many there are, of all locks
         member.kill(); member.start()
@@ -24,10 +26,11 @@ import subprocess
 import sys
 import urllib.request
 from base64 import b64decode, b64encode
-from urllib.parse import unquote
+from datetime import datetime, timezone
+from urllib.parse import quote, unquote
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from zookeeper import Client, four_letters  # noqa: E402
+from zookeeper import Client, Failed, four_letters  # noqa: E402
 from namespaces import Namespace, ip  # noqa: E402
 from servers import free_port, until  # noqa: E402
 from topology import Topology  # noqa: E402
@@ -217,19 +220,34 @@ class Etcd(Ensemble):
         member = self.any_member()
         member.ask("kv/compaction", {"revision": member.ask("kv/range", {"key": PROBE})["header"]["revision"]})
 
-    def names(self, prefix):
+    def names(self, prefix, member=None, timeout=2):
         """Of all keys that begin so, in the order in which they were made."""
         begin = prefix.encode()
         end = begin[:-1] + bytes([begin[-1] + 1])
-        found = self.any_member().ask("kv/range", {"key": b64encode(begin).decode(), "range_end": b64encode(end).decode(),
-                                                   "keys_only": True, "sort_target": "CREATE", "sort_order": "ASCEND"})
+        found = (member or self.any_member()).ask(
+            "kv/range", {"key": b64encode(begin).decode(), "range_end": b64encode(end).decode(), "keys_only": True,
+                         "sort_target": "CREATE", "sort_order": "ASCEND"}, timeout)
+        if "header" not in found:
+            raise OSError(found.get("message", "no answer"))
         return [b64decode(each["key"]).decode() for each in found.get("kvs", [])]
 
     def leases(self):
         return len(self.any_member().ask("lease/leases").get("leases", []))
 
-    def entries(self, key):
-        return [name for name in self.names("/rlock/q/") if unquote(name.split("/")[3]) == f"rlock:{key}"]
+    def entries(self, key, *where):
+        return [name for name in self.names("/rlock/q/", *where) if unquote(name.split("/")[3]) == f"rlock:{key}"]
+
+    def holder(self, key, member):
+        return next((name.split("/")[4].rpartition("-")[0] for name in self.entries(key, member, 0.5)), None)
+
+    def expiries(self):
+        found = []
+        for lease in self.any_member().ask("lease/leases").get("leases", []):
+            known = self.any_member().ask("lease/timetolive", {"ID": lease["ID"], "keys": True})
+            keys = [b64decode(key).decode() for key in known.get("keys", [])]
+            if int(known.get("TTL", -1)) >= 0 and not [key for key in keys if not key.startswith("/rlock/q/")]:
+                found.append((f"lease {lease['ID']} of {keys}", int(known["TTL"])))
+        return found
 
     def delete(self, names):
         for name in names:
@@ -262,7 +280,7 @@ class ZookeeperMember(Member):
             file.write("\n".join([*CONFIGURATION, "dataDir=" + self.data, f"clientPort={self.port}",
                                   f"clientPortAddress={self.host}", *self.options, *(peers if len(peers) > 1 else ())]))
         jars = os.environ.get("ZOOKEEPER_JARS", "/usr/share/java/zookeeper.jar")
-        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars,
+        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp", jars,
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.directory + "/zoo.cfg"]
 
     def says(self, word):
@@ -281,6 +299,7 @@ class Zookeeper(Ensemble):
     scheme, member_type, program, root = "zookeeper", ZookeeperMember, "java", "/rlock"
 
     def build(self):
+        self.lookers = {}
         super().build()
         self.url += self.root
         with self.client() as client:
@@ -296,6 +315,33 @@ class Zookeeper(Ensemble):
     def entries(self, key):
         with self.client() as client:
             return [f"{queue}/{name}" for queue in self.queues(client, key) for name in client.children(queue)]
+
+    def looker(self, member):
+        """A client of one member, for looks again and again."""
+        if member not in self.lookers:
+            self.lookers[member] = Client(member.host, member.port, timeout=0.5)
+        return self.lookers[member]
+
+    def holder(self, key, member):
+        try:
+            client = self.looker(member)
+            client.sync(self.root)
+            names = client.children(f"{self.root}/q/{quote('rlock:' + key, safe=':')}")
+            return names[0].rsplit("-", 2)[0] if names else None
+        except (OSError, Failed):
+            if member in self.lookers:
+                self.lookers.pop(member).socket.close()
+            raise
+
+    def expiries(self):
+        found, left, ours = [], 0, {client.session for client in self.lookers.values()}
+        for line in self.leader().says("dump").partition("ephemeral nodes")[0].splitlines():
+            if " expire at " in line:
+                end = datetime.strptime(line.split(" at ")[1].rstrip(":"), "%a %b %d %H:%M:%S %Z %Y")
+                left = (end.replace(tzinfo=timezone.utc) - datetime.now(timezone.utc)).total_seconds()
+            elif line.startswith("\t0x") and int(line, 16) not in ours:
+                found.append((f"session {line.strip()}", left))
+        return found
 
     def delete(self, names):
         with self.client() as client:

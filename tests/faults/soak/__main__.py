@@ -18,6 +18,7 @@ contenders begins again with the same draws by --contests SEED:WEATHER, though n
 
 import argparse
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.dirname(os.path.dirname(HERE))]
+import members  # noqa: E402
 import releases  # noqa: E402
 import waiters  # noqa: E402
 from contest import Contest  # noqa: E402
@@ -42,7 +44,7 @@ EVENTS = sorted({event for weathers in WEATHERS.values() for events in weathers.
 
 def one_of(all_of_them):
     def parse(text):
-        found = [word for word in text.split(",") if word]
+        found = list(all_of_them) if text == "all" else [word for word in text.split(",") if word]
         if set(found) - set(all_of_them):
             raise argparse.ArgumentTypeError(f"there are {','.join(all_of_them)}")
         return found
@@ -57,13 +59,14 @@ def parse_options():
     add("--faults", type=int, default=0, help="end when so many met something")
     add("--seed", type=int, default=1)
     add("--only", type=one_of(["contest", *LANES]), default=["contest", *LANES], help="these alone, comma list")
-    add("--topology", choices=list(WEATHERS), default="single", help="of the contenders' servers")
+    add("--topology", type=one_of(WEATHERS), default=["single"], help="of the contenders' servers, of the rounds in turn; "
+        "comma list, or all")
     add("--set", action="append", default=[], metavar="LINE", help="a line more in the configuration of the contenders; with "
         "one of grace or replicas no overlap is forgiven")
     add("--weathers", type=one_of({weather for weathers in WEATHERS.values() for weather in weathers}),
-        help="of the rounds, in turn; all that the topology has")
+        help="of the rounds, in turn; all that their topology has")
     add("--round", type=float, default=20, help="seconds of a round")
-    add("--contests", metavar="SEED:WEATHER", help="play this one round")
+    add("--contests", metavar="SEED:WEATHER", help="play this one round, on the one --topology")
     add("--replay", metavar="LANE:SEED", help="play this one scene")
     add("--lanes", type=int, default=1, help="so many of each side by side")
     add("--contenders", type=int, default=6)
@@ -85,8 +88,9 @@ def parse_options():
     add("--keep", help="work in this directory and leave it")
     add("--show", type=int, default=3, help="findings of each kind to print")
     options = parser.parse_args()
-    options.weathers = options.weathers or list(WEATHERS[options.topology])
-    if options.topology != "single":
+    options.rounds = [(topology, weather) for topology in options.topology for weather in WEATHERS[topology]
+                      if not options.weathers or weather in options.weathers]
+    if "single" not in options.topology:
         options.only = [each for each in options.only if each == "contest"]  # the scenes are of one server
     return options
 
@@ -105,8 +109,8 @@ class Soak:
         return (self.stop.is_set() or time.monotonic() >= self.deadline or
                 0 < self.options.faults <= self.met())
 
-    def contest(self, seed, weather, seconds):
-        contest = Contest(f"{self.directory}/round.{seed}", self.rlock, seed, weather, self.options)
+    def contest(self, seed, topology, weather, seconds):
+        contest = Contest(f"{self.directory}/round.{seed}", self.rlock, seed, topology, weather, self.options)
         try:
             contest.play(seconds)
             judgement = Judgement(contest)
@@ -118,10 +122,10 @@ class Soak:
             shutil.rmtree(contest.directory)
 
     def contests(self, first):
-        number = first
+        number, rounds = first, self.options.rounds[:]
+        random.Random(f"{self.options.seed}/{first}").shuffle(rounds)
         while not self.over():
-            weather = self.options.weathers[(number - first) % len(self.options.weathers)]
-            self.contest(f"{self.options.seed}.{number}", weather,
+            self.contest(f"{self.options.seed}.{number}", *rounds[(number - first) % len(rounds)],
                          min(self.options.round, max(self.deadline - time.monotonic(), 2)))
             number += 1
             if number % 4 == 0:
@@ -162,7 +166,7 @@ class Soak:
             return self.scenes(name, [seed])
         if options.contests:
             seed, _, weather = options.contests.partition(":")
-            return self.contest(seed, weather, min(options.round, options.seconds))
+            return self.contest(seed, options.topology[0], weather, min(options.round, options.seconds))
         threads = [self.lane(name, lane) for name in options.only for lane in range(options.lanes)]
         for thread in threads:
             thread.start()
@@ -174,6 +178,8 @@ def main():
     options = parse_options()
     directory = options.keep or tempfile.mkdtemp(prefix="rlock-soak.")
     os.makedirs(directory, exist_ok=True)
+    if set(options.topology) & set(members.WEATHERS):
+        members.prepare()
     begun, result = time.monotonic(), 2
     try:
         with neighbours(options.crowd, options.busy):

@@ -1,6 +1,5 @@
 """Contenders for one lock, under faults of the processes, and as the weather is, of the server or the network."""
 
-import contextlib
 import json
 import math
 import os
@@ -9,39 +8,38 @@ import threading
 import time
 from collections import Counter
 
+import leaks
+import members
 import trials
-from resp import ServerError
+from ensembles import ENSEMBLES
 from stage import Notes, boottime_ns
 from watch import Watch
 from weather import WEATHERS, Owners, Weather, build
 
 KEY = "soak"
-NO_GUARD_MS = 30  # a job is not promised to be guarded in its first 10 ms; it takes a little until its worker says so
 
 
 class Contest:
     """One round. `field` (the servers) and `watch` are there from its construction; close() ends what is left."""
 
-    def __init__(self, directory, rlock, seed, weather, options):
+    def __init__(self, directory, rlock, seed, topology, weather, options):
         self.directory, self.rlock, self.seed, self.weather, self.options = directory, rlock, seed, weather, options
         os.makedirs(directory + "/beats")
         open(directory + "/log", "a").close()
         self.notes = Notes(directory + "/notes")
-        self.wire_key = "rlock:" + KEY
-        self.topology = options.topology
+        self.topology, self.key, self.wire_key = topology, KEY, "rlock:" + KEY
         self.young_s = math.ceil(options.ttl[1] / 1000)  # no lease is longer
-        self.field = build(options.topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain,
-                           self.young_s)
+        self.field = build(topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain, self.young_s)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
             file.write(f'server = "{self.field.url}"\n' + "".join(line + "\n" for line in options.set))
-            if options.topology == "redlock":
+            if topology == "redlock":
                 file.write(f"grace = {self.young_s}s\n")
-            if self.field.servers[0].password:
+            if getattr(self.field.servers[0], "password", None):
                 file.write(f'password-file = "{directory}/password"\n')
                 with open(directory + "/password", "w") as password:
                     password.write(self.field.servers[0].password + "\n")
-        self.notes(f"round seed={seed} weather={weather} url={self.field.url}")
+        self.notes(f"round seed={seed} topology={topology} weather={weather} url={self.field.url}")
         self.weather_maker = Weather(self, [kind for kind in WEATHERS[self.topology][weather]
                                             if kind != "proxy" and kind in options.events])
         # What the servers suffered (kind, from, to), and when memory was lost (from, to).
@@ -49,13 +47,18 @@ class Contest:
         self.owners = None
         if self.field.has_replicas:
             self.owners = Owners(self.field, self.wire_key, [] if weather == "reshard" else self.wiped)
-        self.watch = Watch(lambda: (self.owners or self.field).servers, self.wire_key, options.poll,
-                           len(self.field.servers) if self.topology == "redlock" else 1)
+        self.watch = self.make_watch(options.poll)
         self.stop, self.over = threading.Event(), threading.Event()
         self.lock = threading.Lock()
         self.runs, self.by_name = [], {}
         self.forgiven = []  # what a server that forgot explains
         self.findings = []  # (kind, run or None, time, text)
+
+    def make_watch(self, poll_ms):
+        if self.topology in ENSEMBLES:
+            return members.MembersWatch(self.field, self.key, poll_ms)
+        return Watch(lambda: (self.owners or self.field).servers, self.wire_key, poll_ms,
+                     len(self.field.servers) if self.topology == "redlock" else 1)
 
     def find(self, kind, run, when, text):
         self.findings.append((kind, run, when, text))
@@ -67,6 +70,8 @@ class Contest:
         are renewals."""
         options = self.options
         shortest, longest = options.ttl
+        if self.topology in ENSEMBLES:
+            shortest, longest = (max(ms, members.SHORTEST_TTL_MS) for ms in options.ttl)
         ttl = shortest * (longest / shortest) ** rng.random()
         kind = rng.random()
         hold = (rng.uniform(1, 20) if kind < 0.5 else rng.uniform(20, 80) if kind < 0.75 else
@@ -110,7 +115,7 @@ class Contest:
                          "any": lambda: rng.uniform(0, min(1.5 * run.ttl_ms, 3000)),
                          "held": lambda: rng.uniform(0, rng.choice((3, run.hold_ms)))}[run.phase]()
         if run.strike == "kill-both":
-            run.strike_ms = max(run.strike_ms, NO_GUARD_MS)
+            run.strike_ms = max(run.strike_ms, trials.NO_GUARD_MS)
         run.stop_ms = min(rng.uniform(1, rng.choice((30, 300, run.ttl_ms, 3 * run.ttl_ms))), self.options.longest)
 
     def environment(self):
@@ -157,7 +162,7 @@ class Contest:
             self.find("wrong", None, boottime_ns(), f"the servers did not get well: {error}")
 
     def proxies(self):
-        return [server.proxy for server in self.field.servers]
+        return [server.proxy for server in self.field.servers] if self.topology not in ENSEMBLES else []
 
     def play(self, seconds):
         """Lets them contend for so long, then waits until all have ended."""
@@ -200,38 +205,23 @@ class Contest:
         follower.join(10)
 
     def leaks(self):
-        """When all have ended, the lock is free at the latest when its lease ends, and nothing else stays for good."""
-        # What nobody is left to give back, or could not be given back to a server that was away, ends with its lease.
-        lease_s = max([*(server.redis("PTTL", self.wire_key) for server in self.servers()), 0]) / 1000
-        away = self.topology != "single" and bool(self.befell or self.proxies_hit())
-        patience = lease_s if away or any(unguarded(run) for run in self.runs) else min(lease_s, 2)
-        deadline = time.monotonic() + patience + 1
-        while time.monotonic() < deadline and (self.holders() or trials.left_over(self.directory)):
-            time.sleep(0.05)
-        for server, holder in self.holders():
-            self.find("leaked", None, boottime_ns(), f"the lock is still held, PTTL "
-                      f"{server.redis('PTTL', self.wire_key)}, by {holder}")
-        for server in self.servers():
-            for key in server.redis("KEYS", "*"):
-                if server.redis("PTTL", key) == -1 and not key.startswith("filler:"):
-                    self.find("leaked", None, boottime_ns(), f"key {key} without expiry")
-            for line in server.redis("INFO", "keyspace").splitlines():
-                if line.startswith("db") and not line.startswith(f"db{server.database}:"):
-                    self.find("leaked", None, boottime_ns(), f"keys in another database: {line}")
+        for text in members.leaks(self) if self.topology in ENSEMBLES else leaks.of_servers(self):
+            self.find("leaked", None, boottime_ns(), text)
         for pid, shown in trials.left_over(self.directory):
             self.find("leaked", None, boottime_ns(), f"process {pid} left over: {shown}")
+
+    def left_of(self, look, seconds):
+        """What look() still sees when all have ended, or after so many seconds."""
+        deadline = time.monotonic() + seconds
+        while (left := look()) or trials.left_over(self.directory):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        return left
 
     def servers(self):
         """Those that have the lock's key."""
         return self.field.servers_of(self.wire_key)
-
-    def holders(self):
-        found = []
-        for server in self.servers():
-            with contextlib.suppress(OSError, ServerError):  # it has just been moved
-                holder = server.redis("GET", self.wire_key)
-                found += [(server, holder)] if holder else []
-        return found
 
     def proxies_hit(self):
         return any(proxy.hits() for proxy in self.proxies())
@@ -248,9 +238,3 @@ class Contest:
         if self.owners:
             self.owners.over.set()
         self.field.close()
-
-
-def unguarded(run):
-    """Whether its lock may stay until the lease ends: nobody was left, or nobody yet there, to give it back."""
-    return bool(run.struck) and (run.target() == "both" or run.strike in ("kill-guard", "stop-guard", "stop-group") or
-                                 run.strike == "kill-rlock" and (run.phase != "held" or run.strike_ms < NO_GUARD_MS))

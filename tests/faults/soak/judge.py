@@ -24,7 +24,7 @@ import bisect
 
 import checker
 import stalls
-from contest import unguarded
+from trials import unguarded
 from stage import boottime_ns
 
 FINDINGS = ("overlap", "outlived", "late", "slow", "stalled", "storm", "wrong", "revived", "shortened", "leaked")

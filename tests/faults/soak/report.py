@@ -5,6 +5,10 @@ from collections import Counter
 from judge import FINDINGS, faults_met
 
 
+def where(contest):
+    return f"{contest.topology} {contest.weather}"
+
+
 class Report:
     def __init__(self, show):
         self.show = show
@@ -21,15 +25,15 @@ class Report:
         self.met.update(run.strike for run in contest.runs if run.struck)
         of_run = {}
         for run in contest.runs:
-            of_run[run.name] = {*faults_met(contest, run), "shape " + run.shape, "weather " + contest.weather}
+            of_run[run.name] = {*faults_met(contest, run), "shape " + run.shape, where(contest)}
             self.runs.update(of_run[run.name])
             self.statuses[str(run.status)] += 1
         for kind, run, when, text in contest.findings:
             self.findings += 1
-            rows = of_run[run.name] if run else {"weather " + contest.weather}
+            rows = of_run[run.name] if run else {where(contest)}
             self.found.update((row, kind) for row in rows)
             self.found["total", kind] += 1
-            self.print(kind, f"round {contest.seed} {contest.weather}: {run.name + ': ' if run else ''}{text}")
+            self.print(kind, f"round {contest.seed} {contest.topology} {contest.weather}: {run.name + ': ' if run else ''}{text}")
             if self.shown[kind] <= self.show:
                 for ms, line in judgement.trace(run, when):
                     print(f"    {ms:10.1f}  {line}")

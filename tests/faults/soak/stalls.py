@@ -4,7 +4,7 @@ Idle is the lock while no command runs under it. Idle for more than a second, wi
 and nothing else happening to anybody, it was stalled. What explains more than that: the server away, a lease that
 nobody is left to give back, a claim of somebody who was killed or frozen in the queue."""
 
-import contest
+import trials
 
 LIMIT_NS = 1_500_000_000  # the promise, and half a second for a loaded machine to start a worker
 STARTING_NS = 500_000_000
@@ -64,7 +64,7 @@ def explained(round_, of_run):
               if run.struck and run.action() in ("kill", "stop") and run.name not in of_run]
     for token, start, end in round_.watch.holdings():
         owner = owners.get(token)
-        if token and owner and (contest.unguarded(owner) or owner.struck and owner.action() == "stop"):
+        if token and owner and (trials.unguarded(owner) or owner.struck and owner.action() == "stop"):
             found.append((start, end))
         if token and not owner and any(a < end for a, b in struck):
             found.append((start, end))

@@ -32,6 +32,7 @@ exit $code"""
 # action-target. "both": rlock and its guard; "group": rlock's process group; "nested": the rlock below.
 STRIKES = ("kill-rlock", "stop-rlock", "stop-group", "term-rlock", "kill-guard", "stop-guard", "kill-both", "stop-both",
            "kill-command", "stop-command", "kill-nested", "stop-nested", "term-nested")
+NO_GUARD_MS = 30  # a job is not promised to be guarded in its first 10 ms; it takes a little until its worker says so
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}
 
 
@@ -243,3 +244,9 @@ def left_over(directory):
     mark = "SOAK=" + directory
     return [(int(name), read(name, "cmdline").replace("\0", " ")) for name in os.listdir("/proc")
             if name.isdigit() and mark in read(name, "environ").split("\0")]
+
+
+def unguarded(run):
+    """Whether its lock may stay until the lease ends: nobody was left, or nobody yet there, to give it back."""
+    return bool(run.struck) and (run.target() == "both" or run.strike in ("kill-guard", "stop-guard", "stop-group") or
+                                 run.strike == "kill-rlock" and (run.phase != "held" or run.strike_ms < NO_GUARD_MS))

@@ -48,16 +48,11 @@ class Watch(threading.Thread):
 
     def look(self):
         sent = boottime_ns()
-        answers = [answer for answer in map(self.ask, self.servers()) if answer]
+        seen = self.observe()
         got = boottime_ns()
-        leases = {}
-        for token, expires_ms in answers:
-            leases.setdefault(token or None, []).append(expires_ms)
-        token = next((token for token, ends in leases.items() if token and len(ends) >= self.quorum), None)
-        most = max((len(ends) for token, ends in leases.items() if token), default=0)
-        if token is None and most + self.votes - len(answers) >= self.quorum:
-            return  # those who did not answer may make it a majority
-        expires_ms = sorted(leases[token])[-self.quorum] if token else -2
+        if seen is None:
+            return
+        token, expires_ms = seen
         if token not in self.numbers:
             self.numbers[token] = len(self.tokens)
             self.tokens.append(token)
@@ -65,9 +60,21 @@ class Watch(threading.Thread):
         self.got.append(got)
         self.owner.append(self.numbers[token])
         self.expires_ms.append(expires_ms)
-        if token:
+        if token and expires_ms:
             end = expires_ms * 1_000_000 - self.ahead_ns()
             self.ends[self.owner[-1]] = max(end, self.ends.get(self.owner[-1], 0))
+
+    def observe(self):
+        """(token or None, its expiry or 0 where that cannot be known); None where too few answer to be sure."""
+        answers = [answer for answer in map(self.ask, self.servers()) if answer]
+        leases = {}
+        for token, expires_ms in answers:
+            leases.setdefault(token or None, []).append(expires_ms)
+        token = next((token for token, ends in leases.items() if token and len(ends) >= self.quorum), None)
+        most = max((len(ends) for token, ends in leases.items() if token), default=0)
+        if token is None and most + self.votes - len(answers) >= self.quorum:
+            return None  # those who did not answer may make it a majority
+        return token, sorted(leases[token])[-self.quorum] if token else -2
 
     def ahead_ns(self):
         """CLOCK_REALTIME, in which the server expires keys, less CLOCK_BOOTTIME. The last good
@@ -129,6 +136,8 @@ class Watch(threading.Thread):
                 break
             if self.owner[at] != last:
                 last = self.owner[at]
-                left = self.expires_ms[at] - (self.got[at] + self.ahead) / 1e6 if last else 0
-                found.append((self.got[at], f"key holds {self.tokens[last]}, {left:.0f} ms left"))
+                left = ""
+                if last and self.expires_ms[at]:
+                    left = f", {self.expires_ms[at] - (self.got[at] + self.ahead) / 1e6:.0f} ms left"
+                found.append((self.got[at], f"key holds {self.tokens[last]}{left}"))
         return found

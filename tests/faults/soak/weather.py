@@ -5,10 +5,13 @@ import random
 import threading
 import time
 
+import members
+from ensembles import ENSEMBLES
 from resp import ServerError
 from stage import boottime_ns
 from servers import free_port, until
 from topologies import TOPOLOGIES, Single
+from troubles import Troubles
 
 WEATHERS = {
     "single": {"calm": (), "server": ("stop", "restart", "load", "busy", "full"), "network": ("proxy", "stop"),
@@ -17,13 +20,16 @@ WEATHERS = {
     "cluster": {"calm": (), "failover": ("hand over", "kill master", "stop master"), "reshard": ("move",),
                 "network": ("proxy",)},
     "redlock": {"calm": (), "minority": ("kill some", "stop some", "cut off some"), "network": ("proxy",)},
+    **members.WEATHERS,
 }
 
 
 def build(topology, directory, weather, rng, plain, young_s):
     """The servers of a round, each behind a proxy. Some single ones want a password. Independent ones have a vote: they
-    are older than young_s.
+    are older than young_s. Members of an ensemble are in namespaces, where they can be.
     """
+    if topology in ENSEMBLES:
+        return members.build(topology, directory, weather)
     if topology != "single":
         field = TOPOLOGIES[topology](directory, proxied=True)
         if topology == "redlock":
@@ -48,6 +54,7 @@ class Weather:
     def __init__(self, contest, kinds):
         self.contest, self.field, self.notes, self.kinds = contest, contest.field, contest.notes, kinds
         self.rng = random.Random(f"{contest.seed}/server")
+        self.troubles = Troubles(self.field, self.rng)
         self.befell = []  # (kind, from, to)
         self.wiped = []   # (from, to): when memory was lost
         self.forgetful = []  # time.monotonic() of the starts of servers without memory
@@ -57,11 +64,18 @@ class Weather:
             kind = self.rng.choice(self.kinds)
             seconds = self.rng.uniform(0.005, self.rng.choice((0.1, 1, 3)))
             start = self.notes(f"server {kind} {seconds:.3f}")
-            getattr(self, kind.replace(" ", "_"))(seconds)
+            self.befall(kind, seconds)
             end = self.notes("server well")
             self.befell.append((kind, start, end))
             if kind == "flush" or kind == "restart" and not self.field.servers[0].aof:
                 self.wiped.append((end, end))
+
+    def befall(self, kind, seconds):
+        if self.contest.topology in ENSEMBLES:
+            self.troubles.befall(kind, seconds)
+            self.field.settle()
+        else:
+            getattr(self, kind.replace(" ", "_"))(seconds)
 
     # --- one server ---------------------------------------------------------------------------
 
