@@ -1,0 +1,1 @@
+etcd_wire.bats
