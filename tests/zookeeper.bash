@@ -4,7 +4,8 @@
 # The class path of Debian's libzookeeper-java; ZOOKEEPER_JARS names another one.
 ZOOKEEPER_JARS=${ZOOKEEPER_JARS:-/usr/share/java/zookeeper.jar}
 
-# start_store [NAME [LINE...]]: answers when this returns; each LINE is one more of its configuration. Sets and exports url,
+# start_store [NAME [LINE...]]: answers when this returns; each LINE is one more of its configuration, or, with -D, a property
+# of its machine. Sets and exports url,
 # endpoint. A second start under the same name has the data and the port of the first. Skips where there is no ZooKeeper.
 start_store() {
   local name=${1:-server} directory
@@ -22,14 +23,17 @@ start_store() {
   return 1
 }
 try_store() {
-  local name=$1 directory=$2 port
+  local name=$1 directory=$2 port line lines=() properties=()
   shift 2
+  for line; do
+    if [[ $line == -D* ]]; then properties+=("$line"); else lines+=("$line"); fi
+  done
   port=$(cat "$directory/port")
   export endpoint=127.0.0.1:$port url=zookeeper://127.0.0.1:$port/rlock
   # Sessions of 2 s to an hour.
   printf '%s\n' tickTime=1000 maxSessionTimeout=3600000 "dataDir=$directory/data" "clientPort=$port" \
-    clientPortAddress=127.0.0.1 admin.enableServer=false '4lw.commands.whitelist=*' maxClientCnxns=0 "$@" >"$directory/zoo.cfg"
-  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$ZOOKEEPER_JARS" \
+    clientPortAddress=127.0.0.1 admin.enableServer=false '4lw.commands.whitelist=*' maxClientCnxns=0 "${lines[@]}" >"$directory/zoo.cfg"
+  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${properties[@]}" -cp "$ZOOKEEPER_JARS" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$directory/zoo.cfg" >>"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
   disown $!
   echo $! >"$BATS_FILE_TMPDIR/$name.pid"
@@ -52,6 +56,12 @@ kill_own_store() {
 
 # ask COMMAND...: asks the server directly.
 ask() { python3 -B "${BASH_SOURCE[0]%/*}/zookeeper.py" "$endpoint" "$@"; }
+# ask_as USER:PASSWORD COMMAND...: what is made belongs to the user.
+ask_as() {
+  local user=$1
+  shift
+  python3 -B "${BASH_SOURCE[0]%/*}/zookeeper.py" --user "$user" "$endpoint" "$@"
+}
 
 # queue_of [KEY]: the node of its queue; nothing where there is none.
 queue_of() {

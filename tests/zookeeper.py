@@ -8,7 +8,8 @@
     zookeeper.py HOST:PORT delete PATH...   each with all that is below it
     zookeeper.py HOST:PORT WORD             a word of four letters, such as srvr
 
-What is not there has no children, and deletes well. For Python: `with Client(host, port) as client`, and four_letters().
+--user USER:PASSWORD in front: who asks, and whose that is what is made. What is not there has no children, and deletes well.
+For Python: `with Client(host, port) as client`, and four_letters().
 """
 
 import re
@@ -16,9 +17,9 @@ import socket
 import struct
 import sys
 
-CREATE, DELETE, GET_DATA, GET_CHILDREN, SYNC, CLOSE = 1, 2, 4, 8, 9, -11
+CREATE, DELETE, GET_DATA, GET_CHILDREN, SYNC, AUTH, CLOSE = 1, 2, 4, 8, 9, 100, -11
 NO_NODE = -101
-ALL_RIGHTS_TO_ANYONE = struct.pack(">iii5si6s", 1, 31, 5, b"world", 6, b"anyone")
+NUMBER_OF_AUTH = -4
 NO_PASSWORD = bytes(16)
 
 
@@ -31,17 +32,25 @@ def text(value):
     return struct.pack(">i", len(data)) + data
 
 
+def all_rights(scheme, who):
+    return struct.pack(">ii", 1, 31) + text(scheme) + text(who)
+
+
 def sequence(name):
     found = re.search(r"-(\d{10})$", name)
     return (int(found[1]) if found else -1, name)
 
 
 class Client:
-    def __init__(self, host, port, timeout=5):
+    def __init__(self, host, port, timeout=5, user=None):
         self.socket = socket.create_connection((host, port), timeout)
         self.xid = 0
+        self.rights = all_rights("auth", "") if user else all_rights("world", "anyone")
         self.send(struct.pack(">iqiq", 0, 0, 10000, 0) + text(NO_PASSWORD) + b"\0")
         self.session, = struct.unpack(">q", self.receive()[8:16])
+        if user:
+            self.send(struct.pack(">iii", NUMBER_OF_AUTH, AUTH, 0) + text("digest") + text(user))
+            self.receive()
 
     def send(self, data):
         self.socket.sendall(text(data))
@@ -93,7 +102,7 @@ class Client:
         return answer[4:4 + size], struct.unpack(">qqqqiiiqiiq", answer[4 + size:])
 
     def create(self, path, data=b""):
-        self.ask(CREATE, text(path) + text(data) + ALL_RIGHTS_TO_ANYONE + struct.pack(">i", 0))
+        self.ask(CREATE, text(path) + text(data) + self.rights + struct.pack(">i", 0))
 
     def delete(self, path):
         for child in self.children(path):
@@ -119,14 +128,17 @@ def four_letters(host, port, word, timeout=2):
 
 
 def main():
-    if len(sys.argv) < 3:
+    words, user = sys.argv[1:], None
+    if words[:1] == ["--user"]:
+        _, user, *words = words
+    if len(words) < 2:
         sys.exit(__doc__)
-    host, _, port = sys.argv[1].rpartition(":")
-    what, *rest = sys.argv[2:]
+    address, what, *rest = words
+    host, _, port = address.rpartition(":")
     if what not in ("children", "version", "data", "create", "delete"):
         print(four_letters(host, int(port), what), end="")
         return
-    with Client(host, int(port)) as client:
+    with Client(host, int(port), user=user) as client:
         if what == "children":
             for name in client.children(rest[0]):
                 print(name)

@@ -1,0 +1,194 @@
+# What only ZooKeeper has: its URLs, users, certificates, limits, and what rlock leaves there.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # the command expands what stands in single quotes; helper.bash sets key, url
+load helper
+load certificates
+load zookeeper
+load stores
+
+setup_file() { start_store; }
+teardown_file() { stop_servers; }
+
+start_held() {
+  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 2>said 3>&- &
+  rlock=$!
+  until_true 10 test -e up
+}
+let_go() {
+  touch go
+  ended 0 "$rlock"
+}
+
+# every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
+every_verb() {
+  local status=$1 text=$2 verb
+  shift 2
+  for verb in "run" "run -n -E 9" "run -w 200ms"; do
+    # shellcheck disable=SC2086 # words
+    expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key" -- touch ran
+  done
+  for verb in acquire "acquire -n" "renew" "release" "release --force" status "status --exit-code"; do
+    # shellcheck disable=SC2086 # words
+    RLOCK_TOKEN=0123 expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key"
+  done
+  [ ! -e ran ]
+}
+
+# tls_store CLIENTS: an own store that speaks TLS at 127.0.0.1:$tls_port as server.crt, and knows ca.crt; CLIENTS need a
+# certificate, or none do. It speaks without TLS too.
+tls_store() {
+  tls_port=$(free_port)
+  cat server.crt server.key >server.pem
+  # Netty serves TLS; Debian's class path names no more than some of its parts.
+  [ "${ZOOKEEPER_JARS%zookeeper.jar}" = "$ZOOKEEPER_JARS" ] ||
+    local ZOOKEEPER_JARS=$ZOOKEEPER_JARS:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar
+  own_store serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory "secureClientPort=$tls_port" \
+    "ssl.keyStore.location=$PWD/server.pem" ssl.keyStore.type=PEM "ssl.trustStore.location=$PWD/ca.crt" ssl.trustStore.type=PEM \
+    "ssl.clientAuth=$1"
+}
+
+@test "a URL that is wrong: what, and how it is meant" {
+  local bad
+  for bad in zookeeper:// zookeeper:///chroot zookeeper://h:0 zookeeper://h:70000 zookeeper://h:x zookeeper://h,,i zookeeper://h,h \
+    'zookeeper://h?cacert=x' 'zookeepers://h?nope=1' 'zookeeper://u:p%zz@h' 'zookeepers://h?cert=x' 'zookeeper://h//x' \
+    'zookeeper://h/a/../b' 'zookeeper://:canary@h' 'zookeeper://h zookeeper://i' 'zookeeper://h,redis://i'; do
+    expect 64 rlock run --server "$bad" "$key" -- touch ran
+    [[ $output == 'rlock: '* && $output != *canary* ]]
+    [ "${#lines[@]}" = 1 ]
+  done
+  expect_error 64 'a user without a password' rlock run --server zookeeper://ann@h "$key" -- touch ran
+  echo canary >password
+  chmod 600 password
+  expect_error 64 'names no user' rlock run --server zookeeper://h --password-file password "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "nothing listens, or nobody answers: 69, and soon" {
+  export RLOCK_SERVER
+  RLOCK_SERVER=zookeeper://127.0.0.1:$(free_port)
+  every_verb 69 'cannot connect to' --connect-timeout 500ms
+  own_store
+  kill -STOP "$(own_pid)"
+  every_verb 69 'no answer' --connect-timeout 500ms
+}
+
+@test "of several members one that is down is passed over" {
+  local dead
+  dead=127.0.0.1:$(free_port)
+  for RLOCK_SERVER in "zookeeper://$dead,$endpoint" "zookeeper://$endpoint,$dead"; do
+    export RLOCK_SERVER
+    for _ in 1 2 3; do expect 0 rlock run "$key" -- true; done
+    [ "$(status_of .held)" = false ]
+  done
+}
+
+@test "a node of the URL keeps locks apart; one that is missing is 78, and the message makes it" {
+  local said
+  expect_error 78 'has no node /team/a; make it: ' rlock run --server "zookeeper://$endpoint/team/a" "$key" -- touch ran
+  RLOCK_SERVER=zookeeper://$endpoint/team/a every_verb 78 'has no node /team/a; make it: zkCli.sh -server '"$endpoint"' create /team/a'
+  ask create /team
+  ask create /team/a
+  expect 0 rlock run --server "zookeeper://$endpoint/team/a" "$key" -- rlock run --server "$url" -n "$key" -- true
+  rlock acquire --server "zookeeper://$endpoint/team/a" "$key"
+  [ "$(rlock status --server "zookeeper://$endpoint/team/a" --format keys)" = "$key" ]
+  is_free
+}
+
+@test "a node of the URL that is deleted with all below it: who held a lock there is told (79), and it is not made anew" {
+  ask create /gone
+  export RLOCK_SERVER=zookeeper://$endpoint/gone
+  start_held -t 4s
+  ask delete /gone
+  ended 79 "$rlock"
+  expect_error 78 'has no node /gone; make it: ' rlock run "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "a user: rights below one node are all that is needed, and every verb works with them" {
+  ask_as ann:pass create /ann
+  export RLOCK_SERVER=zookeeper://ann:pass@$endpoint/ann
+  start_held -t 4s --label x
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  [ "$(status_of '.holders[0].label')" = x ]
+  expect 75 rlock run -n "$key" -- true
+  local token queue
+  queue=$(ask_as ann:pass children /ann/q | head -n 1)
+  token=$(ask_as ann:pass children "/ann/q/$queue" | head -n 1)
+  RLOCK_KEY=$key RLOCK_TOKEN=${token%%-*} expect 0 rlock renew -t 10s "$key"
+  # Past a renewal.
+  sleep 2
+  let_go
+  finish
+  rlock release --force "$key" || true
+  token=$(rlock acquire "$key")
+  rlock renew -t 1m "$key" "$token"
+  rlock release "$key" "$token"
+  rlock run --hold 5s --slots 2 --once 1ms --with "$key-b" "$key" -- true
+  rlock status --format keys | grep -qx "$key"
+  # What it has made is nobody else's.
+  for path in /ann /ann/q "/ann/q/$queue" "/ann/l/$queue"; do
+    run -1 ask data "$path"
+    run -1 ask_as ben:pass data "$path"
+  done
+}
+
+@test "a user: a wrong password, another user and none are 77, one line, and the password in none" {
+  ask_as ann:pass create /anns
+  rlock acquire --server "zookeeper://ann:pass@$endpoint/anns" "$key"
+  RLOCK_SERVER=zookeeper://ann:CANARY-wrong@$endpoint/anns every_verb 77 'denies this to the user ann, or the password is wrong'
+  RLOCK_SERVER=zookeeper://ben:CANARY-wrong@$endpoint/anns every_verb 77 'denies this to the user ben, or the password is wrong'
+  RLOCK_SERVER=zookeeper://$endpoint/anns every_verb 77 'wants a user; write zookeeper://USER:PASSWORD@HOST'
+  export RLOCK_SERVER=zookeeper://ann:CANARY-wrong@$endpoint/anns
+  rlock run -v "$key" -- true >>said 2>&1 || true
+  rlock status -v >>said 2>&1 || true
+  run -1 grep -i canary said
+}
+
+@test "a user: the password comes from a file, stands in no process list, and not in the command's environment" {
+  ask_as 'ann:zkcanary:@/? %' create /file
+  printf '%s\n' 'zkcanary:@/? %' >password
+  chmod 600 password
+  expect 0 rlock run --server "zookeeper://ann@$endpoint/file" --password-file password "$key" -- true
+  rlock run --server "zookeeper://ann:zkcanary%3A%40%2F%3F%20%25@$endpoint/file" "$key" -- \
+    sh -c 'env >env; cat /proc/[0-9]*/cmdline >argv 2>/dev/null; touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  rlock=$!
+  until_true 10 test -e up
+  run -1 grep -a zkcanary env argv
+  let_go
+}
+
+@test "TLS: a server that the certificate names is spoken to, any other is not; the mend is named" {
+  authority ca
+  authority other
+  certificate server ca 'DNS:localhost,IP:127.0.0.1'
+  tls_store none
+  local address=127.0.0.1:$tls_port
+  expect 0 rlock run --server "zookeepers://$address?cacert=$PWD/ca.crt" "$key" -- sh -c 'sleep 0.1'
+  expect 0 rlock run --server "zookeepers://localhost:$tls_port?cacert=$PWD/ca.crt" "$key" -- rlock status "$key"
+  expect_error 77 certificate rlock run --server "zookeepers://$address?cacert=$PWD/other.crt" "$key" -- touch ran
+  expect_error 77 certificate rlock run --server "zookeepers://$address" "$key" -- touch ran
+  # The other way round.
+  expect_error 69 'zookeepers://' rlock run --connect-timeout 1s --server "zookeeper://$address" "$key" -- touch ran
+  expect_error 69 'zookeeper://' rlock run --connect-timeout 1s --server "zookeepers://$endpoint" "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "TLS: a server that asks for a client's certificate gets it; without one, or with one that it does not trust: 77" {
+  authority ca
+  authority other
+  certificate server ca 'DNS:localhost,IP:127.0.0.1'
+  certificate me ca '' me
+  certificate stranger other '' me
+  tls_store need
+  local address=127.0.0.1:$tls_port
+  export RLOCK_SERVER="zookeepers://$address?cacert=$PWD/ca.crt&cert=$PWD/me.crt&key=$PWD/me.key"
+  start_held -t 4s
+  background rlock run "$key" -- true
+  until_true 10 waiting 1
+  let_go
+  finish
+  expect_error 77 '?cert=FILE&key=FILE' rlock run --server "zookeepers://$address?cacert=$PWD/ca.crt" "$key" -- touch ran
+  expect_error 77 '' rlock run \
+    --server "zookeepers://$address?cacert=$PWD/ca.crt&cert=$PWD/stranger.crt&key=$PWD/stranger.key" "$key" -- touch ran
+  [ ! -e ran ]
+}
