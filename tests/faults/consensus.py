@@ -2,16 +2,17 @@
 """Contenders for one lock on three members of a store that a majority decides, one of which is in trouble every other while.
 
     consensus.py [--store etcd] [--seconds 60] [--contenders 8] [--ttl 4] [--kinds KIND,...] [--every 8]
-                 [--seed N] [--keep DIR]
+                 [--seed N] [--keep DIR] [--observer]
 
 Each member is in a network namespace and on a disk of its own (as root; elsewhere they are only killed and stopped). What
 befalls is told in troubles.py, and
+    renew       somebody renews the lock of whoever holds it, each time through another member: a session moves there
     clients     a third of the rlocks are stopped, for up to twice the ttl
 Each lasts for half of --every, with the leader struck two times of three, and then half of it is quiet. Contenders run
 commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no two
 overlap, and each has a larger fence than those before it. Nothing of an entry may be left a ttl after the end. Told: how
 many of each befell, commands that were stopped since their lease could not be renewed, and the longest time in which nobody
-held the lock, by what befell then. Ends with "N wrong"; status 1 where anything was, or nothing ran.
+held the lock, by what befell then. --observer: beside the three there is one that has no vote (ZooKeeper). Ends with "N wrong"; status 1 where anything was, or nothing ran.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import collections
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -48,8 +50,20 @@ class Trouble(Troubles):
 
     def befall(self, kind, seconds):
         begin = boottime_ns()
-        name = self.clients() if kind == "clients" else super().befall(kind, seconds)
+        own = {"clients": self.clients, "renew": lambda: self.renew(seconds)}.get(kind)
+        name = own() if own else super().befall(kind, seconds)
         self.log.append((kind, name, begin, boottime_ns()))
+
+    def renew(self, seconds):
+        """A lock that has gone meanwhile is not renewed, and that is all."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for entry in self.field.entries(KEY)[:1]:
+                token = entry.rpartition("/")[2].partition("-")[0]
+                subprocess.run([os.environ["RLOCK"], "renew", "--ttl", f"{self.options.ttl}s", "--server",
+                                self.field.url_of(self.chance.choice(self.field.servers)), KEY, token],
+                               stderr=subprocess.DEVNULL, check=False)
+        return "holder"
 
     def clients(self):
         rlocks = [contender.rlock for contender in self.contenders if contender.rlock]
@@ -108,8 +122,9 @@ def parse_options():
     parser.add_argument("--every", type=float, default=8, help="seconds")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--keep", help="work there, and leave it")
+    parser.add_argument("--observer", action="store_true")
     options = parser.parse_args()
-    possible = [*ENSEMBLES[options.store].trouble, "clients"]
+    possible = [*ENSEMBLES[options.store].trouble, "clients", "renew"]
     if not namespaces.is_possible():
         possible = [kind for kind in possible if kind not in ISOLATED]
     options.kinds = options.kinds.split(",") if options.kinds else possible
@@ -128,7 +143,9 @@ def main():
     directory = options.keep or tempfile.mkdtemp(prefix="consensus.")
     os.makedirs(directory, exist_ok=True)
     holds = (5,) * 14 + (20,) * 4 + (100, 500, 1500 * options.ttl)
-    with ENSEMBLES[options.store](directory + "/members", isolated=isolated, disks=disks) as field:
+    ensemble = ENSEMBLES[options.store]
+    how = {"observers": 1} if options.observer else {}
+    with ensemble(directory + "/members", *ensemble.trial_options, isolated=isolated, disks=disks, **how) as field:
         contenders = [crowd.Contender(f"c{i}", field.url, directory, KEY,
                                       ["--ttl", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "5m"],
                                       lambda chance: chance.choice(holds), options.seed)

@@ -3,12 +3,14 @@ disk of its own.
 
     with Etcd(directory, isolated=True, disks=True) as field:   # namespaces.isolate() and isolate_mounts() before
         field.leader(), field.followers()
+        field.url, field.url_of(member, member)
         field.entries("k")                      # who holds k or waits for it, in order, as the store names them
     field.holder("k", member)               # its token or None, as that member is told by a majority; else it fails
     field.expiries()                        # (lease or session, seconds until it ends) of entries, and of nothing
         field.delete(entries)
         field.watches()                         # how many there are, of all locks
         member.kill(); member.start()
+        member.restart()                        # asked to end
         member.stop(); member.resume()          # SIGSTOP
         member.cut(); member.mend()             # nobody reaches it
         field.split(member); field.join(member) # no other member does, clients do
@@ -93,6 +95,11 @@ class Member:
         self.process.kill()
         self.process.wait()
 
+    def restart(self):
+        self.process.terminate()
+        self.process.wait()
+        self.start()
+
     def stop(self):
         self.process.send_signal(signal.SIGSTOP)
 
@@ -126,7 +133,8 @@ class Ensemble(Topology):
     """`member_type` makes one of its members, of which each is a `program`. The options are of each."""
 
     member_type, program = Member, ""
-    trouble = ("kill", "stop", "split", "cut", "disk")  # what consensus.py may do to it
+    trouble = ("kill", "stop", "split", "cut", "disk", "roll")  # what consensus.py may do to it
+    trial_options = ()  # and has its members begin with
 
     def __init__(self, directory, *options, members=3, isolated=False, disks=False):
         self.options, self.count, self.isolated, self.disks = options, members, isolated, disks
@@ -134,13 +142,19 @@ class Ensemble(Topology):
 
     def build(self):
         for number in range(1, self.count + 1):
-            self.servers.append(self.member_type(self.directory, number, self.isolated, self.disks))
+            self.servers.append(self.make(number))
         for member in self.servers:
             member.peers = self.servers
             member.options = self.options
             member.start()
         self.settle()
-        self.url = f"{self.scheme}://" + ",".join(member.address for member in self.servers)
+        self.url = self.url_of(*self.servers)
+
+    def url_of(self, *members):
+        return f"{self.scheme}://" + ",".join(member.address for member in members)
+
+    def make(self, number):
+        return self.member_type(self.directory, number, self.isolated, self.disks)
 
     def leader(self):
         """None where nobody is, or nobody can be asked."""
@@ -266,21 +280,29 @@ CONFIGURATION = ["tickTime=1000", "initLimit=10", "syncLimit=5", "maxSessionTime
 class ZookeeperMember(Member):
     port, peer_ports = 2181, (2888, 3888)
 
+    is_observer = False  # hears of everything, and has no vote
+
     def __init__(self, directory, number, isolated, disks):
         super().__init__(directory, number, isolated, disks)
         if not isolated:
             self.peer_ports = (free_port(), free_port())
 
+    def peer_line(self):
+        first, second = self.peer_ports
+        return f"server.{self.number}={self.host}:{first}:{second}" + (":observer" if self.is_observer else "")
+
     def words(self):
         os.makedirs(self.data, exist_ok=True)
         with open(self.data + "/myid", "w", encoding="ascii") as file:
             file.write(str(self.number))
-        peers = [f"server.{peer.number}={peer.host}:{peer.peer_ports[0]}:{peer.peer_ports[1]}" for peer in self.peers]
+        peers = [peer.peer_line() for peer in self.peers]
         with open(self.directory + "/zoo.cfg", "w", encoding="ascii") as file:
             file.write("\n".join([*CONFIGURATION, "dataDir=" + self.data, f"clientPort={self.port}",
-                                  f"clientPortAddress={self.host}", *self.options, *(peers if len(peers) > 1 else ())]))
+                                  f"clientPortAddress={self.host}", *self.options, *(["peerType=observer"] if self.is_observer else ()),
+                                  *(peers if len(peers) > 1 else ())]))
         jars = os.environ.get("ZOOKEEPER_JARS", "/usr/share/java/zookeeper.jar")
-        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp", jars,
+        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC",
+                "-Dreadonlymode.enabled=true", "-cp", jars,
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.directory + "/zoo.cfg"]
 
     def says(self, word):
@@ -297,13 +319,27 @@ class ZookeeperMember(Member):
 
 class Zookeeper(Ensemble):
     scheme, member_type, program, root = "zookeeper", ZookeeperMember, "java", "/rlock"
+    trouble = (*Ensemble.trouble, "crowd")
+    # A waiter that stands still loses its session; a crowd takes all connections.
+    trial_options = ("maxSessionTimeout=8000", "maxClientCnxns=60")
+
+    def __init__(self, directory, *options, members=3, observers=0, **how):
+        self.observers = observers
+        super().__init__(directory, *options, members=members + observers, **how)
+
+    def make(self, number):
+        member = super().make(number)
+        member.is_observer = number > self.count - self.observers
+        return member
 
     def build(self):
         self.lookers = {}
         super().build()
-        self.url += self.root
         with self.client() as client:
             client.create(self.root)
+
+    def url_of(self, *members):
+        return super().url_of(*members) + self.root
 
     def client(self):
         member = self.any_member()

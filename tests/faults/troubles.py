@@ -5,14 +5,19 @@
     split       no other member reaches it; clients do
     cut         nobody reaches it
     disk        the leader's disk takes no write
+    roll        each member is restarted, one after the other, when all answer again
+    crowd       all connections that one host may have at each member are taken (ZooKeeper)
     compact     the history is compacted, and each member defragmented (etcd)
 
 ISOLATED are those for which members need namespaces and disks of their own.
 """
 
+import contextlib
+import socket
 import time
 
 ISOLATED = ("split", "cut", "disk")
+CROWD = 80  # more than `trial_options` allow
 # Methods of a member that begin and end each.
 OF_A_MEMBER = {"kill": ("kill", "start"), "stop": ("stop", "resume"), "cut": ("cut", "mend"), "disk": ("stall", "flow")}
 
@@ -31,8 +36,11 @@ class Troubles:
         return self.chance.choice(self.field.followers()), "follower"
 
     def befall(self, kind, seconds):
-        if kind == "compact":
-            self.compact()
+        if kind in ("compact", "roll"):
+            getattr(self, kind)()
+            return "members"
+        if kind == "crowd":
+            self.crowd(seconds)
             return "members"
         member, name = self.whom(kind)
         if kind == "split":
@@ -47,6 +55,20 @@ class Troubles:
             time.sleep(seconds)
         finally:
             end()
+
+    def roll(self):
+        for member in self.field.servers:
+            member.restart()
+            self.field.settle()
+
+    def crowd(self, seconds):
+        """More than there may be: those that others have count too, and some may end meanwhile."""
+        with contextlib.ExitStack() as connections:
+            for member in self.field.servers:
+                for _ in range(CROWD):
+                    with contextlib.suppress(OSError):
+                        connections.enter_context(socket.create_connection((member.host, member.port)))
+            time.sleep(seconds)
 
     def compact(self):
         self.field.compact()
