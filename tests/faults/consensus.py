@@ -12,7 +12,8 @@ Each lasts for half of --every, with the leader struck two times of three, and t
 commands of 5 ms to one and a half ttl under the lock, one after the other. checker.py judges the intervals: no two
 overlap, and each has a larger fence than those before it. Nothing of an entry may be left a ttl after the end. Told: how
 many of each befell, commands that were stopped since their lease could not be renewed, and the longest time in which nobody
-held the lock, by what befell then. --observer: beside the three there is one that has no vote (ZooKeeper). Ends with "N wrong"; status 1 where anything was, or nothing ran.
+held the lock, by what befell then. --observer: a fourth member that has no vote (ZooKeeper). Ends with "N wrong"; status 1
+where anything was, or nothing ran.
 """
 
 import argparse
