@@ -23,7 +23,6 @@ import http.client
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -34,7 +33,7 @@ from urllib.parse import quote, unquote
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from zookeeper import Client, Failed, four_letters  # noqa: E402
 from namespaces import Namespace, ip  # noqa: E402
-from servers import free_port, until  # noqa: E402
+from servers import Fallible, free_port, until  # noqa: E402
 from topology import Topology  # noqa: E402
 
 PROBE = b64encode(b"x").decode()  # a key that is not there
@@ -66,7 +65,7 @@ class Disk:
         subprocess.run(["umount", "--lazy", self.path], check=False)
 
 
-class Member:
+class Member(Fallible):
     """One process; a subclass says what is started, and asks it. `close()` ends it whatever has befallen it."""
 
     port = 0  # where clients are served, in a namespace
@@ -91,26 +90,10 @@ class Member:
     def is_there(self):
         return self.process is not None and self.process.poll() is None
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
     def restart(self):
         self.process.terminate()
         self.process.wait()
         self.start()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def cut(self):
-        self.space.cut()
-
-    def mend(self):
-        self.space.mend()
 
     def stall(self):
         self.disk.stall()

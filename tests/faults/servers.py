@@ -43,7 +43,28 @@ def free_port():
             return port
 
 
-class Server:
+class Fallible:
+    """What can befall a `process`, which may have a network namespace of its own, `space`."""
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def cut(self):
+        """Nobody reaches it."""
+        self.space.cut()
+
+    def mend(self):
+        self.space.mend()
+
+
+class Server(Fallible):
     """A redis-server of its own on a Unix socket, and on `port` of loopback if that is not 0. With `aof`, it keeps through a
     kill all that it has answered. `options` are more words for its command line, at each start.
     """
@@ -129,25 +150,7 @@ class Server:
             for number in range(self.FILLER):
                 redis("SET", f"filler:{number}", "x" * 1100)
 
-    # --- what can befall it -------------------------------------------------------------------
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def cut(self):
-        self.space.cut()
-
-    def mend(self):
-        self.space.mend()
-
-    # The others return when it is well again.
+    # --- what more can befall it; each returns when it is well again ------------------------------
 
     def stop_for(self, seconds):
         self.stop()
