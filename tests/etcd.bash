@@ -1,26 +1,14 @@
-# A private etcd of one member: `load helper`, `load etcd`, then in setup_file `start_store`, in teardown_file `stop_servers`.
-# zookeeper.bash has the same functions, and those of helper.bash that ask Redis are here in their place.
+# A private etcd of one member, for stores.bash. zookeeper.bash has the same functions.
 # shellcheck shell=bash
 
 ETCDCTL_API=3
 export ETCDCTL_API
 
-# start_store [NAME [OPTION...]]: answers when this returns. Sets and exports url, endpoint. A second start under the same name
-# has the data and the port of the first. Skips where there is no etcd.
-start_store() {
-  local name=${1:-server} directory
-  shift || true
+# skip_without_store: where there is no etcd.
+skip_without_store() {
   if ! command -v etcd >/dev/null || ! command -v etcdctl >/dev/null; then skip 'no etcd, or no etcdctl'; fi
-  directory=$BATS_FILE_TMPDIR/$name
-  for _ in 1 2 3; do
-    # Another test may take the port meanwhile.
-    [ -s "$directory/port" ] || { mkdir -p "$directory" && free_port >"$directory/port"; }
-    try_store "$name" "$directory" "$@" && return
-    rm "$directory/port"
-  done
-  cat "$BATS_FILE_TMPDIR/$name.log" >&2
-  return 1
 }
+# try_store NAME DIRECTORY [OPTION...]: on the port that stands in DIRECTORY.
 try_store() {
   local name=$1 directory=$2 scheme=http
   shift 2
@@ -44,17 +32,6 @@ answers_or_ended() {
   is_gone "$2" || (cd "$1" && etcdctl --endpoints unix://client:1 --command-timeout 1s endpoint health)
 }
 
-# own_store [OPTION...]: one of this test alone, which may spoil it.
-own_store() {
-  start_store "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url
-}
-own_pid() { server_pid "own-$BATS_TEST_NUMBER"; }
-kill_own_store() {
-  kill -KILL "$(own_pid)"
-  until_true 10 is_gone "$(own_pid)"
-}
-
 # ask COMMAND...: asks the server directly.
 ask() { etcdctl --endpoints "$endpoint" "$@"; }
 
@@ -74,5 +51,3 @@ delete_lock() {
 }
 # writes [KEY]: another line after each write of an entry.
 writes() { ask get --prefix -w json "$(entries "$@" | head -n 1)" | jq -c '[.kvs[].mod_revision]'; }
-is_held() { [ -n "$(entries "$@")" ]; }
-is_free() { [ -z "$(entries "$@")" ]; }

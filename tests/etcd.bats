@@ -11,13 +11,6 @@ load stores
 setup_file() { start_store; }
 teardown_file() { stop_servers; }
 
-# start_held OPTION...: `go` ends the job that it starts; its pid in $rlock.
-start_held() {
-  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
-  rlock=$!
-  until_true 10 test -e up
-}
-
 @test "run: the lock is held while the command runs, free when it has ended, and the status is the command's" {
   expect 7 rlock run "$key" -- sh -c 'rlock status --json "$RLOCK_KEY" >inside; echo "$RLOCK_TOKEN $RLOCK_FENCE" >env; exit 7'
   jq -e '.held and .waiting == 0 and (.holders | length) == 1 and .holders[0].ttl_ms > 20000' inside
@@ -429,7 +422,7 @@ first_token() {
     expect 0 rlock run --prefix "$key:" -- "$name" sh -c 'printf %s "$RLOCK_KEY" >seen; rlock status --prefix "$0" --json -- "$RLOCK_KEY"' "$key:"
     [ "$(cat seen)" = "$name" ]
     jq -e --arg name "$name" '.key == $name and .held' <<<"$output"
-    rlock acquire --prefix "$key:" -- "$name" >/dev/null
+    rlock acquire -t 10m --prefix "$key:" -- "$name" >/dev/null
     expect 75 rlock acquire --prefix "$key:" -n -- "$name"
   done
   # Each is a lock of its own, and listed once.
@@ -517,7 +510,7 @@ first_token() {
 }
 
 @test "rlock and its guard killed: the lock is free when the lease ends" {
-  start_held -t 4s
+  start_held -t 15s
   until_true 10 guard_of "$rlock"
   kill -STOP "$rlock"
   kill -KILL "$(guard_of "$rlock")" "$rlock"

@@ -8,12 +8,6 @@ load stores
 setup_file() { start_store; }
 teardown_file() { stop_servers; }
 
-start_held() {
-  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 2>said 3>&- &
-  rlock=$!
-  until_true 10 test -e up
-}
-
 # every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
 every_verb() {
   local status=$1 text=$2 verb
@@ -165,7 +159,7 @@ escaped='etcdcanary%3A%40%2F%3F%20%25'
 @test "users: a token that has expired, and authentication turned off and on meanwhile, cost no lock" {
   with_users --auth-token-ttl 1
   export RLOCK_SERVER=etcd://ann:$escaped@$endpoint/team
-  start_held -t 4s
+  start_held -t 12s
   background rlock run -w 5m "$key" -- touch next
   until_true 10 waiting 1
   local path
@@ -212,7 +206,7 @@ escaped='etcdcanary%3A%40%2F%3F%20%25'
   own_store --quota-backend-bytes $((16 * 1024 * 1024))
   local token
   token=$(rlock acquire -t 10m "$key")
-  start_held_other
+  key=$key-held start_held -t 5m
   head -c 1000000 /dev/zero | base64 -w 0 >megabyte
   for i in $(seq 30); do ask put "filler$i" <megabyte || break; done
   until_true 10 eval 'ask alarm list | grep -q NOSPACE'
@@ -224,11 +218,6 @@ escaped='etcdcanary%3A%40%2F%3F%20%25'
   ask alarm disarm || true
   is_free
   is_free "$key-held"
-}
-start_held_other() {
-  rlock run -t 5m "$key-held" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
-  rlock=$!
-  until_true 10 test -e up
 }
 
 @test "compaction and defragmentation while one holds and others wait" {

@@ -167,6 +167,13 @@ guard_of() {
   return 1
 }
 
+# start_held OPTION...: `go` ends the job that it starts; its pid in $rlock.
+start_held() {
+  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
+  rlock=$!
+  until_true 10 test -e up
+}
+
 # write_job: ./job is a command with a daemon of its own (double fork, setsid). Both write their pid (job.pid,
 # daemon.pid), and as long as they live the time (job.beats, daemon.beats).
 write_job() {

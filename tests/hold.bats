@@ -4,12 +4,6 @@ load helper
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-# start_held OPTION...: `go` ends the job that it starts; its pid in $rlock.
-start_held() {
-  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 3>&- &
-  rlock=$!
-  until_true 10 test -e up
-}
 # No process is left of the run with this pid.
 nobody_stays() { ! pgrep -f "^rlock(-guard)?( .*)? $key( |\$)" >/dev/null; }
 since() { rlock status --json "$key" | jq -r '.holders[0].fence'; }

@@ -1,7 +1,38 @@
-# What tests of a store that a majority decides ask through rlock itself: `load stores` behind `load etcd` or `load zookeeper`.
+# A private store that a majority decides, of one member: `load helper`, `load etcd` or `load zookeeper`, `load stores`; then in
+# setup_file `start_store`, in teardown_file `stop_servers`. The functions of helper.bash that ask Redis are here in their place.
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034 # what until_true evaluates
+# shellcheck disable=SC2016,SC2034,SC2154 # what until_true evaluates; etcd.bash or zookeeper.bash sets url
 
+# start_store [NAME [OPTION...]]: answers when this returns; each OPTION is one more for try_store. Sets and exports url, endpoint.
+# A second start under the same name has the data and the port of the first. Skips where the store is not installed.
+start_store() {
+  local name=${1:-server} directory
+  shift || true
+  skip_without_store
+  directory=$BATS_FILE_TMPDIR/$name
+  for _ in 1 2 3; do
+    # Another test may take the port meanwhile.
+    [ -s "$directory/port" ] || { mkdir -p "$directory" && free_port >"$directory/port"; }
+    try_store "$name" "$directory" "$@" && return
+    rm "$directory/port"
+  done
+  cat "$BATS_FILE_TMPDIR/$name.log" >&2
+  return 1
+}
+
+# own_store [OPTION...]: one of this test alone, which may spoil it.
+own_store() {
+  start_store "own-$BATS_TEST_NUMBER" "$@"
+  export RLOCK_SERVER=$url
+}
+own_pid() { server_pid "own-$BATS_TEST_NUMBER"; }
+kill_own_store() {
+  kill -KILL "$(own_pid)"
+  until_true 10 is_gone "$(own_pid)"
+}
+
+is_held() { [ -n "$(entries "$@")" ]; }
+is_free() { [ -z "$(entries "$@")" ]; }
 # status_of QUERY [KEY]: of its JSON.
 status_of() { rlock status --json "${2:-$key}" | jq -cr "$1"; }
 # waiting N [KEY]: exactly N stand in the queue.

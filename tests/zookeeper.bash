@@ -1,27 +1,16 @@
-# A private ZooKeeper of one member, as etcd.bash is of etcd: the same functions.
+# A private ZooKeeper of one member, for stores.bash. etcd.bash has the same functions.
 # shellcheck shell=bash
 
 # The class path of Debian's libzookeeper-java; ZOOKEEPER_JARS names another one.
 ZOOKEEPER_JARS=${ZOOKEEPER_JARS:-/usr/share/java/zookeeper.jar}
 
-# start_store [NAME [LINE...]]: answers when this returns; each LINE is one more of its configuration, or, with -D, a property
-# of its machine. Sets and exports url,
-# endpoint. A second start under the same name has the data and the port of the first. Skips where there is no ZooKeeper.
-start_store() {
-  local name=${1:-server} directory
-  shift || true
+# skip_without_store: where there is no ZooKeeper.
+skip_without_store() {
   command -v java >/dev/null || skip 'no java'
   [ -e "${ZOOKEEPER_JARS%%:*}" ] || skip 'no ZooKeeper (libzookeeper-java)'
-  directory=$BATS_FILE_TMPDIR/$name
-  for _ in 1 2 3; do
-    # Another test may take the port meanwhile.
-    [ -s "$directory/port" ] || { mkdir -p "$directory/data" && free_port >"$directory/port"; }
-    try_store "$name" "$directory" "$@" && return
-    rm "$directory/port"
-  done
-  cat "$BATS_FILE_TMPDIR/$name.log" >&2
-  return 1
 }
+# try_store NAME DIRECTORY [LINE...]: on the port that stands in DIRECTORY; each LINE is one more of its configuration, or,
+# with -D, a property of its machine.
 try_store() {
   local name=$1 directory=$2 port line lines=() properties=()
   shift 2
@@ -29,6 +18,7 @@ try_store() {
     if [[ $line == -D* ]]; then properties+=("$line"); else lines+=("$line"); fi
   done
   port=$(cat "$directory/port")
+  mkdir -p "$directory/data"
   export endpoint=127.0.0.1:$port url=zookeeper://127.0.0.1:$port/rlock
   # Sessions of 2 s to an hour.
   printf '%s\n' tickTime=1000 maxSessionTimeout=3600000 "dataDir=$directory/data" "clientPort=$port" \
@@ -42,17 +32,6 @@ try_store() {
   ask data /rlock >/dev/null 2>&1 || ask create /rlock
 }
 answers_or_ended() { is_gone "$1" || [[ $(ask srvr) == *Mode:* ]]; }
-
-# own_store [LINE...]: one of this test alone, which may spoil it.
-own_store() {
-  start_store "own-$BATS_TEST_NUMBER" "$@"
-  export RLOCK_SERVER=$url
-}
-own_pid() { server_pid "own-$BATS_TEST_NUMBER"; }
-kill_own_store() {
-  kill -KILL "$(own_pid)"
-  until_true 10 is_gone "$(own_pid)"
-}
 
 # ask COMMAND...: asks the server directly.
 ask() { python3 -B "${BASH_SOURCE[0]%/*}/zookeeper.py" "$endpoint" "$@"; }
@@ -86,5 +65,3 @@ delete_lock() {
 }
 # writes [KEY]: another line after each write of an entry.
 writes() { ask version "$(entries "$@" | head -n 1)"; }
-is_held() { [ -n "$(entries "$@")" ]; }
-is_free() { [ -z "$(entries "$@")" ]; }

@@ -8,11 +8,6 @@ load stores
 setup_file() { start_store; }
 teardown_file() { stop_servers; }
 
-start_held() {
-  rlock run "$@" "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done' 2>said 3>&- &
-  rlock=$!
-  until_true 10 test -e up
-}
 let_go() {
   touch go
   ended 0 "$rlock"
