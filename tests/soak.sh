@@ -47,13 +47,9 @@ step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
 step 'cuts over TLS' python3 tests/faults/cuts.py --tls
 step 'faults that stay, over TLS' python3 tests/faults/deadlines.py --tls --rounds "$minutes" --seed "$seed"
-step 'soak' python3 -B tests/faults/soak --seconds "$seconds" --faults "$faults" --lanes 2 --seed "$seed"
-step 'soak on a busy host' python3 -B tests/faults/soak --seconds $((seconds / 4)) --faults "$faults" --crowd 4000 \
-  --busy "$(nproc)" --seed $((seed + 1))
-for topology in sentinel cluster redlock; do
-  step "soak, $topology" python3 -B tests/faults/soak --topology "$topology" --seconds $((seconds / 4)) --faults "$faults" \
-    --ttl 200,5000 --seed $((seed + 2))
-done
+step 'soak' python3 -B tests/faults/soak --topology all --seconds "$seconds" --faults "$faults" --seed "$seed"
+step 'soak on a busy host' python3 -B tests/faults/soak --only contest,queue,release --seconds $((seconds / 4)) \
+  --faults "$faults" --crowd 4000 --busy "$(nproc)" --seed $((seed + 1))
 step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100 --grace --seed "$seed"
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
 step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"

@@ -2,7 +2,7 @@
 """The deadline on a busy host (R27): many processes, every core busy.
 
     busy_host.py [--processes N] [--busy N] [--cores N] [--kinds freeze,cut,kill,start,hold,mass] [--tries N] [--ttl MS,...]
-                 [--jobs N] [--seed N] [--limit MS] [--starts N] [--holders N] [--seconds N] [--patience S]
+                 [--jobs N] [--seed N] [--limit MS] [--starts N] [--holders N] [--seconds N] [--patience S] [--bystander TTL]
 
 Makes --processes idle processes and --busy endless loops, and keeps everything to --cores cores. Then, --tries times for
 each ttl, at a random moment of a command that ignores TERM and has a daemon:
@@ -18,9 +18,9 @@ each ttl, at a random moment of a command that ignores TERM and has a daemon:
     hold    --holders of them at once with ttl 30 s for --seconds; wrong: a status that is not 0. Says how much processor
             time rlocks and guards took together, of one core
     mass    --holders rlocks with ttl 60 s, killed with SIGKILL together; wrong: a lock that is held 3 s later (--patience), a
-            command that lives, a bystander with ttl 2 s that loses its lock, and a guard that took more processor time
-            than 20 ms and 0.1 ms for each holder, however many processes there are. Says how long the locks took, and
-            for how long at most an ordinary process stood still, before and during it
+            command that lives, a bystander with a ttl of 2 s (--bystander) that loses its lock, and a guard that took more
+            processor time than 20 ms and 0.1 ms for each holder, however many processes there are. Says how long the
+            locks took, and for how long at most an ordinary process stood still, before and during it
 
 Prints a line for each kind, and exits 1 where anything was wrong.
 """
@@ -260,7 +260,7 @@ while True:
 """
 
 
-def mass_kill(server, count, patience):
+def mass_kill(server, count, patience, bystander_ttl):
     """The guards become children of this process, which hears from the kernel what each took."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -275,7 +275,7 @@ def mass_kill(server, count, patience):
                 guards.update({int(pid): holder for pid in children if "rlock-guard" in Trial.command_line(pid)})
     commands = [int(pid) for holder in holders
                 for pid in open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split() if int(pid) not in guards]
-    bystander = rlock(server, "-t", "2s", "bystander", "--", "sleep", "3600")
+    bystander = rlock(server, "-t", bystander_ttl, "bystander", "--", "sleep", "3600")
     time.sleep(1)
     metronome = subprocess.Popen([sys.executable, "-IS", "-c", METRONOME], stdout=subprocess.PIPE, text=True)
     metronome.stdout.readline()
@@ -327,6 +327,7 @@ def main():
     parser.add_argument("--holders", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=40)
     parser.add_argument("--patience", type=float, default=3)
+    parser.add_argument("--bystander", default="2s")
     options = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
     chance = random.Random(options.seed)
@@ -342,7 +343,7 @@ def main():
             elif kind == "hold":
                 wrong += hold_many(server, options.holders, options.seconds)
             elif kind == "mass":
-                wrong += mass_kill(server, options.holders, options.patience)
+                wrong += mass_kill(server, options.holders, options.patience, options.bystander)
             elif kind == "kill":
                 wrong += tries(field, kind, 0, options, chance)
             else:

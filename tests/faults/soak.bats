@@ -16,3 +16,7 @@ soak() {
 @test "a lock that is released while the server is away is acquired as soon as it is back" {
   soak --only release --seconds 12
 }
+
+@test "a server that is flooded, pushes without an end, has a small table or a lock for 292 years; each verb while it stands still" {
+  soak --only verb,odd --topology single,etcd --seconds 12
+}

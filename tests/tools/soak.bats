@@ -159,3 +159,15 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
     [ "$(found overlap)" -gt 0 ]
     [ "$(found late)" -gt 0 ]
 }
+
+@test "no lock at all: a hold that holds nothing, a job that is done again and again, a lock beside a process that lives" {
+    stand_in <<<'exec "$@"'
+    sed -i '1a [ "$1" != acquire ] || exit 0' "$RLOCK"
+    play() { run timeout 400 python3 -B "$BATS_TEST_DIRNAME/../faults/soak" --replay "$1"; echo "$output"; }
+    play verb:hold
+    [[ "$output" == *"--replay verb:hold: held for "* ]]
+    play verb:once
+    [[ "$output" == *"--replay verb:once: "*" began and "* ]]
+    play verb:while_pid
+    [[ "$output" == *"--replay verb:while_pid: somebody had the lock beside a process that lived"* ]]
+}

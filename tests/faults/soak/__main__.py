@@ -9,8 +9,11 @@ Plays $RLOCK, in rounds and lanes side by side, until --seconds are over or --fa
               network that cuts, delays, doubles (contest.py, proxy.py)
     queue     scenes of a free lock and of waiters that give up, die or freeze as it becomes free (waiters.py)
     release   scenes of a server that is away just when the lock is given back (releases.py)
+    verb      scenes of --timeout, --hold, --once and --while-pid, on each store, while it is in trouble (verbs.py)
+    odd       scenes of a server that is used or set up in an unusual way (odd.py)
+    other     the other trials of this folder, with arguments drawn (others.py)
 
-What is wrong is told in judge.py, waiters.py and releases.py. Prints each finding with its seed, then a table of what was
+What is wrong is told in judge.py and in these. Prints each finding with its seed, then a table of what was
 met, by kind, with how many wrong, and the margins. Exits 1 where anything was wrong; the directory with all logs is kept
 then, the log of every fault with its time and its seed among them (notes). --replay plays one scene again; a round of
 contenders begins again with the same draws by --contests SEED:WEATHER, though no two meet the same microseconds.
@@ -24,12 +27,17 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+from itertools import count
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.dirname(os.path.dirname(HERE))]
 import members  # noqa: E402
+import odd  # noqa: E402
+import others  # noqa: E402
 import releases  # noqa: E402
+import verbs  # noqa: E402
 import waiters  # noqa: E402
 from contest import Contest  # noqa: E402
 from judge import Judgement  # noqa: E402
@@ -38,7 +46,9 @@ from stage import neighbours  # noqa: E402
 from trials import SHAPES, STRIKES  # noqa: E402
 from weather import WEATHERS  # noqa: E402
 
-LANES = {"queue": waiters.Lane, "release": releases.Lane}
+LANES = {"queue": waiters.Lane, "release": releases.Lane, "verb": verbs.Lane, "odd": odd.Lane,
+         "other": others.Lane}
+MOST_ERRORS = 5  # of a lane: servers that do not start, say
 EVENTS = sorted({event for weathers in WEATHERS.values() for events in weathers.values() for event in events})
 
 
@@ -132,8 +142,8 @@ class Soak:
                 print(f"soak: {number - first} rounds, {self.met()} faults met, {self.report.findings} wrong",
                       file=sys.stderr, flush=True)
 
-    def scenes(self, name, seeds, lane=0):
-        lane = LANES[name](f"{self.directory}/{name}{lane}", self.rlock)
+    def scenes(self, name, seeds, number=0):
+        lane = LANES[name](f"{self.directory}/{name}{number}", self.rlock, self.options)
         try:
             for seed in seeds:
                 if self.over():
@@ -144,19 +154,22 @@ class Soak:
         finally:
             lane.close()
 
-    def lane(self, name, lane):
-        """Work for a thread: an error there ends the soak, and makes it fail."""
+    def lane(self, name, number):
+        """Work for a thread: an error there counts as wrong, and the lane is made anew, unless it happens again and again."""
+        firsts = count(number * 1000, 100)
+        seeds = (f"{self.options.seed}.{number}.{each}" for each in count())
+
         def work():
-            try:
-                if name == "contest":
-                    self.contests(lane * 1000)
-                else:
-                    self.scenes(name, (f"{self.options.seed}.{lane}.{number}" for number in range(1_000_000)), lane)
-            except BaseException:
-                with self.lock:
-                    self.report.findings += 1
-                self.stop.set()
-                raise
+            for again in range(MOST_ERRORS):
+                try:
+                    if name == "contest":
+                        return self.contests(next(firsts))
+                    return self.scenes(name, seeds, f"{number}.{again}")
+                except Exception:
+                    with self.lock:
+                        self.report.findings += 1
+                        print(f"{name} {number}: {traceback.format_exc()}", flush=True)
+            self.stop.set()
         return threading.Thread(target=work)
 
     def play(self):

@@ -51,14 +51,17 @@ class Scene:
         with self.server.connect(timeout=30) as redis:
             return redis(*words)
 
-    def begin(self, name, ttl_ms, wait_ms, command, **options):
+    def begin(self, name, ttl_ms, wait_ms, command, more=(), **options):
+        """more: options of rlock run."""
+        return self.spawn(name, ["run", "-t", f"{ttl_ms:.0f}ms", "-w", f"{wait_ms:.0f}ms", *more, self.key, "--",
+                                 "sh", "-c", command], **options)
+
+    def spawn(self, name, words, **options):
         environment = {each: value for each, value in os.environ.items() if not each.startswith("RLOCK")}
-        environment |= {"RLOCK_SERVER": self.server.url}
+        environment |= {"RLOCK_SERVER": self.server.url, "SOAK": self.file}
         with open(f"{self.lane.directory}/errors", "ab") as errors:
-            process = subprocess.Popen(
-                [self.lane.rlock, "run", "-t", f"{ttl_ms}ms", "-w", f"{wait_ms}ms", self.key, "--", "sh", "-c", command],
-                env=environment, stdout=errors, stderr=errors, process_group=0,
-                **{"stdin": subprocess.DEVNULL, **options})
+            process = subprocess.Popen([self.lane.rlock, *words], env=environment, stdout=errors, stderr=errors,
+                                       process_group=0, **{"stdin": subprocess.DEVNULL, **options})
         self.people.append(Person(name, process))
         return self.people[-1]
 
@@ -145,8 +148,11 @@ class Scene:
             person.process.wait()
             if person.process.stdin:
                 person.process.stdin.close()
-        self.redis("DEL", "rlock:" + self.key)
+        self.forget()
         os.unlink(self.file)
+
+    def forget(self):
+        self.redis("DEL", "rlock:" + self.key)
 
 
 class Unplayable(Exception):
@@ -158,12 +164,16 @@ class SceneLane:
 
     scene = Scene
     aof = False
+    options = ()  # more of redis-server
 
-    def __init__(self, directory, rlock):
-        self.directory, self.rlock = directory, rlock
+    def __init__(self, directory, rlock, options):
+        self.directory, self.rlock, self.options_of_soak = directory, rlock, options
         os.makedirs(directory)
         self.notes = Notes(directory + "/notes")
-        self.server = Server(directory + "/server", aof=self.aof)
+        self.open()
+
+    def open(self):
+        self.server = Server(self.directory + "/server", *self.options, aof=self.aof)
         if self.aof:
             self.server.fill()
 

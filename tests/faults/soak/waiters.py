@@ -21,7 +21,7 @@ class QueueScene(Scene):
     def __init__(self, lane, seed):
         super().__init__(lane, seed)
         self.event = self.rng.choice(EVENTS)
-        self.ahead = self.rng.choice((0, 1, 1, 2, 3))
+        self.ahead = self.rng.choice((0, 0, 1, 1, 2, 2, 3, 12))
         self.fate = self.rng.choice(list(FATES))
         self.behind = self.rng.choice((1, 1, 2, 4, 8))
         self.foreign = self.event == "foreign goes" or self.event != "holder dies" and self.event != "holder ends" and (

@@ -73,7 +73,7 @@ class Weather:
     def befall(self, kind, seconds):
         if self.contest.topology in ENSEMBLES:
             self.troubles.befall(kind, seconds)
-            self.field.settle()
+            members.settle(self.field)
         else:
             getattr(self, kind.replace(" ", "_"))(seconds)
 
