@@ -15,6 +15,7 @@ from zookeeper import Failed
 SLACK_S = 4
 SHORTEST_TTL_MS = 2000  # that both grant
 WAITERS_S = 60  # how long a waiter that is cut off may keep its place, and what it asked for last for it
+OPTIONS = {"etcd": (), "zookeeper": ("maxClientCnxns=60",)}  # a crowd takes all connections
 LOOK_MS = 25  # each costs them more than a server of Redis
 
 
@@ -36,7 +37,8 @@ def prepare():
 
 def build(store, directory, weather):
     # A log of etcd on a new disk is slow at first, which would not be calm.
-    return ENSEMBLES[store](directory, isolated=are_isolated(), disks=have_disks() and weather != "calm")
+    disks = have_disks() and weather != "calm"
+    return ENSEMBLES[store](directory, *OPTIONS[store], isolated=are_isolated(), disks=disks)
 
 
 def weathers(store):
