@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "stores/common/members.hpp"
 #include "stores/etcd/address.hpp"
 
 namespace rlock::etcd {
@@ -65,8 +66,8 @@ TEST(EtcdAddress, SaysWhatIsWrongAndRepeatsNoPassword) {
 }
 
 TEST(EtcdAddress, ALoneHostMayBeASecret) {
-  EXPECT_EQ(read("etcd://hunter2").name(), "etcd at ***");
-  EXPECT_EQ(read("etcd://h.example").name(), "etcd at h.example:2379");
+  EXPECT_EQ(stores::Members(read("etcd://hunter2"), words).name(), "etcd at ***");
+  EXPECT_EQ(stores::Members(read("etcd://h.example"), words).name(), "etcd at h.example:2379");
 }
 
 }  // namespace

@@ -44,21 +44,10 @@ Result<void> read_query(const net::Url& url, Address& address) {
   return address.tls ? net::check_pair(*address.tls) : Result<void>();
 }
 
-// There is no password without a user.
-void read_user(const net::Url& url, Address& address) {
-  address.user = url.user;
-  address.password = url.password;
-  address.has_lone_word = url.has_lone_word;
-  if (url.has_lone_word) address.user = *std::exchange(address.password, std::nullopt);
-}
-
 Result<Address> parse_url(std::string_view text) {
   const auto url = RLOCK_TRY(net::Url::split(text));
   Address address;
-  read_user(url, address);
-  if (address.user.empty() && address.password) {
-    return fail(ErrorCode::usage, "has a password without a user; write etcd://USER:PASSWORD@HOST");
-  }
+  RLOCK_TRY(stores::read_user(url, words, address));
   if (url.scheme == unix_scheme) {
     address.socket = RLOCK_TRY(url.socket_path());
     RLOCK_TRY(read_query(url, address));
@@ -88,21 +77,15 @@ Result<Address> Address::parse(std::string_view url) {
 }
 
 std::string Address::display() const {
-  const auto who = user.empty() ? std::string() : net::escape(user, "%:@/?#,") + ":@";
   const bool has_default = prefix == Address().prefix;
   std::string query;
   if (endpoints.empty()) {
     if (!has_default) net::add_to_query(query, "prefix", prefix);
-    return std::string(unix_scheme) + "://" + who + net::escape(socket, "%?,") + query;
+    return std::string(unix_scheme) + "://" + shown_user() + net::escape(socket, "%?,") + query;
   }
   if (tls) net::add_to_query(query, *tls);
-  return (tls ? "etcds://" : "etcd://") + who + net::text_of(endpoints) +
+  return (tls ? "etcds://" : "etcd://") + shown_user() + net::text_of(endpoints) +
          (has_default ? "" : net::escape(prefix, "%?#,")) + query;
-}
-
-std::string Address::name() const {
-  if (endpoints.empty()) return "etcd at " + socket;
-  return "etcd at " + (host_may_be_secret ? std::string("***") : endpoints.front().name());
 }
 
 }  // namespace rlock::etcd

@@ -38,9 +38,7 @@ Listed EtcdStore::to_listed(const KeyValue& entry) {
 }
 
 Result<void> EtcdStore::watch(const Watched& watched, Wait wait) {
-  const bool is_same = watched_ && watched_->whom == watched.whom && watched_->is_of_writes == watched.is_of_writes &&
-                       (watched.whom != Whom::one || watched_->entry.token == watched.entry.token);
-  if (is_same) return {};
+  if (watched_ && watched_->is_same(watched)) return {};
   watched_.reset();
   const auto writes = watched.is_of_writes ? Writes::yes : Writes::no;
   const auto from = revision_ + 1;

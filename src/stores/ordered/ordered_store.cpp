@@ -2,6 +2,11 @@
 
 namespace rlock::ordered {
 
+bool Watched::is_same(const Watched& other) const {
+  return whom == other.whom && is_of_writes == other.is_of_writes &&
+         (whom != Whom::one || entry.order == other.entry.order);
+}
+
 std::optional<lock::Record> lock_record(const Listed& listed) {
   if (!listed.record) return std::nullopt;
   const auto& record = *listed.record;

@@ -76,6 +76,9 @@ struct Watched {
   Whom whom = Whom::all;
   Entry entry{};
   bool is_of_writes = false;  ///< a new record counts too, not only an entry that goes
+
+  /// Whoever watches the one hears all that the other asks for.
+  bool is_same(const Watched& other) const;
 };
 
 /// What a watch has told.

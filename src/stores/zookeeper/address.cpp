@@ -48,13 +48,7 @@ Result<void> read_query(const net::Url& url, Address& address) {
 Result<Address> parse_url(std::string_view text) {
   const auto url = RLOCK_TRY(net::Url::split(text));
   Address address;
-  address.user = url.user;
-  address.password = url.password;
-  address.has_lone_word = url.has_lone_word;
-  if (url.has_lone_word) address.user = *std::exchange(address.password, std::nullopt);
-  if (address.user.empty() && address.password) {
-    return fail(ErrorCode::usage, "has a password without a user; write zookeeper://USER:PASSWORD@HOST");
-  }
+  RLOCK_TRY(stores::read_user(url, words, address));
   // That is where ZooKeeper takes the password to begin.
   if (address.user.contains(':')) return fail(ErrorCode::usage, "has a colon in its user");
   if (url.scheme == "zookeepers") {
@@ -79,12 +73,11 @@ Result<Address> Address::parse(std::string_view url) {
 }
 
 std::string Address::display() const {
-  const auto who = user.empty() ? std::string() : net::escape(user, "%:@/?#,") + ":@";
   std::string path = has_default_root ? "" : net::escape(root, "%?#,");
   if (!has_default_root && root.empty()) path = "/";
   std::string query;
   if (tls) net::add_to_query(query, *tls);
-  return (tls ? "zookeepers://" : "zookeeper://") + who + net::text_of(endpoints) + path + query;
+  return (tls ? "zookeepers://" : "zookeeper://") + shown_user() + net::text_of(endpoints) + path + query;
 }
 
 }  // namespace rlock::zookeeper

@@ -1,30 +1,27 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/error.hpp"
-#include "net/endpoint.hpp"
-#include "net/tls.hpp"
+#include "stores/common/ensemble.hpp"
 
 namespace rlock::zookeeper {
 
 constexpr std::uint16_t default_port = 2181;
 constexpr std::uint16_t default_tls_port = 2281;
 
+constexpr stores::EnsembleWords words{
+    .name = "ZooKeeper",
+    .several = "ensembles of ZooKeeper",
+    .schemes = {.plain = "zookeeper", .tls = "zookeepers"},
+};
+
 /// The members of an ensemble, the credentials for it, and where in it rlock keeps its locks.
-struct Address {
-  std::vector<net::Endpoint> endpoints;
-  std::optional<net::TlsSettings> tls;
-  std::string user;  ///< empty: none
-  std::optional<std::string> password;
-  std::string root = "/rlock";  ///< the node below which all is; empty: there is none above
-  bool has_default_root = true;
-  bool has_lone_word = false;       ///< before the @: the user, there is no password without one
-  bool host_may_be_secret = false;  ///< a lone word, such as a password that stands in place of the URL
+struct Address : stores::Ensemble {
+  std::string root = "/rlock";   ///< the node below which all is; empty: there is none above
+  bool has_default_root = true;  ///< nobody has named the root: it is made where it is missing
 
   /// Reads a URL: one of those of rlock help. Percent escapes are undone. An empty password is none. A failure (usage)
   /// names what is wrong with the URL, but not its user or password.

@@ -1,13 +1,10 @@
 #include "stores/zookeeper/session.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
-#include "base/random_seed.hpp"
 #include "base/text.hpp"
-#include "net/target.hpp"
 
 namespace rlock::zookeeper {
 
@@ -24,39 +21,6 @@ namespace {
 constexpr Duration member_timeout{2'000};
 // Whoever tells without an end fills no memory.
 constexpr std::size_t max_news = 1'000;
-constexpr net::Schemes schemes{.plain = "zookeeper", .tls = "zookeepers"};
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) base::append_hex(text, static_cast<unsigned char>(c));
-  return text;
-}
-
-std::optional<std::string> bytes_of(std::string_view hex) {
-  std::string bytes;
-  for (; hex.size() >= 2; hex.remove_prefix(2)) {
-    const auto high = hex_digits.find(hex[0]);
-    const auto low = hex_digits.find(hex[1]);
-    if (high == hex_digits.npos || low == hex_digits.npos) return std::nullopt;
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  return hex.empty() ? std::optional(bytes) : std::nullopt;
-}
-
-std::optional<std::uint64_t> hex_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const auto [stopped, error] = std::from_chars(begin, end, value, 16);
-  return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
-}
-
-std::string hex_of(std::uint64_t value) {
-  std::string text;
-  for (int shift = 56; shift >= 0; shift -= 8) base::append_hex(text, static_cast<unsigned char>(value >> shift));
-  return text;
-}
 
 std::int32_t milliseconds(Duration timeout) {
   return static_cast<std::int32_t>(
@@ -65,34 +29,16 @@ std::int32_t milliseconds(Duration timeout) {
 
 }  // namespace
 
-std::string SessionId::encode() const {
-  return hex_of(static_cast<std::uint64_t>(id)) + "-" + hex(password) + "-" +
-         hex_of(static_cast<std::uint64_t>(timeout.count())) + "-" + hex_of(fence);
-}
-
-std::optional<SessionId> SessionId::decode(std::string_view text) {
-  const auto id = hex_number(base::take_until(text, '-'));
-  const auto password = bytes_of(base::take_until(text, '-'));
-  const auto timeout = hex_number(base::take_until(text, '-'));
-  const auto fence = hex_number(text);
-  if (!id || *id == 0 || !password || !timeout || !fence || *timeout > std::numeric_limits<std::int32_t>::max()) {
-    return std::nullopt;
-  }
-  return SessionId{static_cast<std::int64_t>(*id), *password, Duration(*timeout), *fence};
-}
-
-Session::Session(const Ensemble& ensemble, Duration timeout)
-    : ensemble_(ensemble), timeout_(timeout), member_(base::random_seed() % ensemble_.members.size()) {
-  for (const auto& member : ensemble_.members) lookups_.emplace_back(member, ensemble_.shown(member.host));
-  name_member();
-}
-
-void Session::name_member() { name_ = "ZooKeeper at " + ensemble_.shown(ensemble_.members[member_].name()); }
+Session::Session(const Address& address, Duration timeout)
+    : members_(address, words),
+      user_(address.user),
+      password_(address.password.value_or("")),
+      password_source_(address.password_source.name),
+      timeout_(timeout) {}
 
 void Session::next_member() {
   connection_.reset();
-  member_ = (member_ + 1) % ensemble_.members.size();
-  name_member();
+  members_.next();
 }
 
 Wait Session::bounded(Wait wait) const { return wait.at_most(BootClock::now() + std::min(timeout_, member_timeout)); }
@@ -105,19 +51,6 @@ Result<T> Session::dropped(base::Error error) {
     next_member();
   }
   return std::unexpected(std::move(error));
-}
-
-Result<Connection> Session::open_member(Wait wait) {
-  auto& lookup = lookups_[member_];
-  const net::Target target{RLOCK_TRY(lookup.addresses(wait)), lookup.endpoint().host, ensemble_.tls};
-  auto socket = net::connect(target.addresses, name_, wait);
-  if (!socket) {
-    lookup.refused();
-    return std::unexpected(std::move(socket).error());
-  }
-  const auto place = net::place_of(net::peer_of(socket->get()));
-  auto stream = RLOCK_TRY(net::stream_to(target, schemes, *std::move(socket)));
-  return Connection(RLOCK_TRY(net::Channel::open(std::move(stream), name_, place, wait)));
 }
 
 std::string Session::frames_of(std::span<const Request> requests) {
@@ -134,11 +67,11 @@ std::string Session::frames_of(std::span<const Request> requests) {
 Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const Request> requests, Wait wait) {
   connection_.reset();
   news_ = {};
-  connection_ = RLOCK_TRY(open_member(wait));
+  connection_ = Connection(RLOCK_TRY(members_.connect(wait)));
   ++connections_;
   auto frames = frame_of(greeting);
-  if (!ensemble_.user.empty()) {
-    frames += frame_of(number_of_auth, digest_auth(ensemble_.user, ensemble_.password));
+  if (!user_.empty()) {
+    frames += frame_of(number_of_auth, digest_auth(user_, password_));
   }
   frames += frames_of(requests);
   sent_at_ = BootClock::now();
@@ -149,14 +82,14 @@ Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const R
   }
   const auto bytes = RLOCK_TRY(std::move(frame));
   auto welcome = read_welcome(bytes);
-  if (!welcome) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
-  if (welcome->is_read_only) return fail(ErrorCode::unready, name_ + " has no majority, and may only be read");
+  if (!welcome) return fail(ErrorCode::unreachable, name() + " does not speak ZooKeeper's protocol");
+  if (welcome->is_read_only) return fail(ErrorCode::unready, name() + " has no majority, and may only be read");
   return std::move(*welcome);
 }
 
 // All members, as long as they say at once that they do not serve.
 Result<Welcome> Session::connect(const Greeting& greeting, std::span<const Request> requests, Wait wait) {
-  for (auto left = ensemble_.members.size();;) {
+  for (auto left = members_.size();;) {
     auto welcome = connect_one(greeting, requests, wait);
     if (welcome) return welcome;
     const bool may_pass = welcome.error().code == ErrorCode::unreachable || welcome.error().code == ErrorCode::unready;
@@ -170,7 +103,7 @@ Result<void> Session::create(Duration timeout, Wait wait) {
   const auto welcome =
       RLOCK_TRY(connect({.timeout_ms = milliseconds(timeout), .last_seen = last_seen_}, {}, bounded(wait)));
   if (welcome.timeout_ms <= 0) {
-    return dropped<void>({ErrorCode::unready, name_ + " makes no session"});
+    return dropped<void>({ErrorCode::unready, name() + " makes no session"});
   }
   id_ = SessionId{welcome.id, welcome.password, Duration(welcome.timeout_ms)};
   return {};
@@ -193,7 +126,7 @@ Result<Session::Reopened> Session::reopen(Duration timeout, std::span<const Requ
 }
 
 Result<std::vector<Answer>> Session::flight(std::span<const Request> requests, Wait wait) {
-  if (!connection_) return fail(ErrorCode::unreachable, name_ + ": the connection broke");
+  if (!connection_) return fail(ErrorCode::unreachable, name() + ": the connection broke");
   wait = bounded(wait);
   const auto sent = connection_->send(frames_of(requests), wait);
   if (!sent) return dropped<std::vector<Answer>>(sent.error());
@@ -201,7 +134,7 @@ Result<std::vector<Answer>> Session::flight(std::span<const Request> requests, W
 }
 
 Result<std::int32_t> Session::post(const Request& request) {
-  if (!connection_) return fail(ErrorCode::unreachable, name_ + ": the connection broke");
+  if (!connection_) return fail(ErrorCode::unreachable, name() + ": the connection broke");
   base::PlainPoller poller;
   const auto sent = connection_->send(frames_of({&request, 1}), {BootClock::now(), poller});
   if (!sent) return dropped<std::int32_t>(sent.error());
@@ -222,7 +155,7 @@ void Session::forget() {
 // The message, unless it is news, or the answer to our name.
 Result<std::optional<Message>> Session::sorted(const std::string& frame) {
   auto message = read_message(frame);
-  if (!message) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
+  if (!message) return fail(ErrorCode::unreachable, name() + " does not speak ZooKeeper's protocol");
   last_seen_ = std::max(last_seen_, message->seen);
   if (message->number == number_of_auth) {
     if (message->answer.code != Code::ok) return std::unexpected(error_of(Code::auth_failed));
@@ -230,7 +163,7 @@ Result<std::optional<Message>> Session::sorted(const std::string& frame) {
   }
   if (message->number != number_of_event) return message;
   auto event = read_event(message->answer.body);
-  if (!event) return fail(ErrorCode::unreachable, name_ + " does not speak ZooKeeper's protocol");
+  if (!event) return fail(ErrorCode::unreachable, name() + " does not speak ZooKeeper's protocol");
   if (news_.events.size() < max_news) news_.events.push_back(std::move(*event));
   return std::nullopt;
 }
@@ -281,29 +214,28 @@ base::Error Session::error_of(Code code) {
     case Code::no_auth:
     case Code::auth_failed:
     case Code::needs_sasl: {
-      if (ensemble_.user.empty())
-        return {ErrorCode::refused, name_ + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
-      auto why = name_ + " denies this to the user " + base::printable(ensemble_.user) + ", or the password is wrong";
-      if (!ensemble_.password_source.empty()) why += "; the password comes from " + ensemble_.password_source;
+      if (user_.empty()) return {ErrorCode::refused, name() + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
+      auto why = name() + " denies this to the user " + base::printable(user_) + ", or the password is wrong";
+      if (!password_source_.empty()) why += "; the password comes from " + password_source_;
       return {ErrorCode::refused, std::move(why)};
     }
     case Code::ephemeral_on_local_session:
       return {
           ErrorCode::configuration,
-          name_ + " keeps sessions to itself; set localSessionsUpgradingEnabled=true, or localSessionsEnabled=false"};
+          name() + " keeps sessions to itself; set localSessionsUpgradingEnabled=true, or localSessionsEnabled=false"};
     case Code::quota_exceeded:
-      return {ErrorCode::unready, name_ + ": the quota of the node is used up"};
+      return {ErrorCode::unready, name() + ": the quota of the node is used up"};
     case Code::throttled:
-      return {ErrorCode::unready, name_ + " has too many requests"};
+      return {ErrorCode::unready, name() + " has too many requests"};
     case Code::session_moved:
     case Code::session_expired:
     case Code::not_read_only:
     case Code::connection_loss:
     case Code::operation_timeout:
       next_member();
-      return {ErrorCode::unreachable, name_ + " did not carry it out (" + number + ")"};
+      return {ErrorCode::unreachable, name() + " did not carry it out (" + number + ")"};
     default:
-      return {ErrorCode::internal, name_ + " answers with error " + number};
+      return {ErrorCode::internal, name() + " answers with error " + number};
   }
 }
 

@@ -8,39 +8,13 @@
 #include <vector>
 
 #include "base/wait.hpp"
-#include "net/endpoint.hpp"
-#include "net/lookup.hpp"
-#include "net/tls.hpp"
+#include "stores/common/members.hpp"
+#include "stores/zookeeper/address.hpp"
 #include "stores/zookeeper/connection.hpp"
 #include "stores/zookeeper/jute.hpp"
+#include "stores/zookeeper/session_id.hpp"
 
 namespace rlock::zookeeper {
-
-/// The members of one ensemble, and as whom to speak to them.
-struct Ensemble {
-  std::vector<net::Endpoint> members;
-  std::optional<net::TlsSettings> tls;  ///< nullopt: without TLS
-  std::string user;                     ///< empty: nobody
-  std::string password;
-  std::string password_source;      ///< for messages
-  bool host_may_be_secret = false;  ///< a lone word, such as a password that stands in place of the URL
-
-  /// A host of it for messages.
-  std::string shown(const std::string& host) const { return host_may_be_secret ? "***" : host; }
-};
-
-/// What another process needs to open a session again. Whoever knows the id could compute the password: it protects
-/// nothing.
-struct SessionId {
-  std::int64_t id = 0;
-  std::string password;
-  base::Duration timeout{};  ///< as it was made; a new leader gives it so much, whatever it was opened again with
-  std::uint64_t fence = 0;   ///< of an entry that has come from another session; 0: it has not
-
-  /// "ID-PASSWORD-TIMEOUT-FENCE", in hexadecimal digits; decode() undoes it.
-  std::string encode() const;
-  static std::optional<SessionId> decode(std::string_view text);
-};
 
 /// A session and the connection to a member that carries it. After a failure the next member is asked. Members that
 /// cannot be connected to, that close the connection at once or that may only be read are passed over; one that is
@@ -48,7 +22,7 @@ struct SessionId {
 /// that. So does a connection that breaks: nobody knows then which requests were carried out.
 class Session {
  public:
-  Session(const Ensemble& ensemble, base::Duration timeout);
+  Session(const Address& address, base::Duration timeout);
 
   /// Makes a new session, of at least 1 ms; id() tells the timeout that the ensemble grants.
   base::Result<void> create(base::Duration timeout, base::Wait wait);
@@ -97,7 +71,7 @@ class Session {
   base::Instant sent_at() const { return sent_at_; }
   base::Duration timeout() const { return timeout_; }
   /// "ZooKeeper at HOST:PORT": of the member that is asked now.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return members_.name(); }
 
   /// What an answer other than ok means where the caller expects none of that kind. Drops the connection where
   /// another member may answer otherwise.
@@ -107,20 +81,18 @@ class Session {
   base::Wait bounded(base::Wait wait) const;
   base::Result<Welcome> connect(const Greeting& greeting, std::span<const Request> requests, base::Wait wait);
   base::Result<Welcome> connect_one(const Greeting& greeting, std::span<const Request> requests, base::Wait wait);
-  base::Result<Connection> open_member(base::Wait wait);
   std::string frames_of(std::span<const Request> requests);
   base::Result<std::vector<Answer>> answers(std::size_t count, base::Wait wait);
   base::Result<std::optional<Message>> sorted(const std::string& frame);
   void next_member();
-  void name_member();
   template <class T>
   base::Result<T> dropped(base::Error error);
 
-  Ensemble ensemble_;
+  stores::Members members_;
+  std::string user_;  ///< empty: nobody
+  std::string password_;
+  std::string password_source_;  ///< for messages
   base::Duration timeout_;
-  std::vector<net::Lookup> lookups_;  ///< of each member
-  std::size_t member_;
-  std::string name_;
   std::optional<Connection> connection_;
   std::uint64_t connections_ = 0;
   std::optional<SessionId> id_;

@@ -58,9 +58,9 @@ std::int64_t ZookeeperStore::now_us() const {
 
 base::Error ZookeeperStore::no_root() const {
   const auto member = name().substr(name().rfind(' ') + 1);
-  return {ErrorCode::configuration, name() + " has no node " + base::printable(place_.root) +
+  return {ErrorCode::configuration, name() + " has no node " + base::printable(address_.root) +
                                         "; make it: zkCli.sh -server " + member + " create " +
-                                        base::shell_word(place_.root)};
+                                        base::shell_word(address_.root)};
 }
 
 // Over whatever connection stands, or that of a session for this alone.
@@ -81,8 +81,8 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
 // What stands above our entry. Each is gone again when nothing is below it; not so a root that was named.
 std::vector<Request> ZookeeperStore::parents() const {
   std::vector<Request> requests;
-  if (place_.is_default_root) requests.push_back(create(place_.root, "", owner(), Lifetime::container));
-  for (const auto& path : {place_.root + "/q", place_.root + "/l", queue_}) {
+  if (address_.has_default_root) requests.push_back(create(address_.root, "", owner(), Lifetime::container));
+  for (const auto& path : {address_.root + "/q", address_.root + "/l", queue_}) {
     requests.push_back(create(path, "", owner(), Lifetime::container));
   }
   return requests;
@@ -199,13 +199,13 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
   while (!wire_keys.empty()) {
     const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
     wire_keys = wire_keys.subspan(part.size());
-    std::vector<Request> requests{sync(queue_), exists(place_.root.empty() ? "/" : place_.root)};
+    std::vector<Request> requests{sync(queue_), exists(address_.root.empty() ? "/" : address_.root)};
     for (const auto& key : part) {
       requests.push_back(get_children(queue_path(key)));
       requests.push_back(get_data(last_run_path(key)));
     }
     const auto answers = RLOCK_TRY(ask(requests, wait));
-    if (answers[1].code == Code::no_node && !place_.is_default_root) return std::unexpected(no_root());
+    if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
     for (std::size_t i = 0; i < part.size(); ++i) {
       queues.push_back(RLOCK_TRY(queue_of(part[i], answers[2 * i + 2], answers[2 * i + 3], most, wait)));
     }
@@ -215,9 +215,9 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
 
 // What is below one of the two nodes; a queue that nobody is in is left out.
 Result<std::vector<std::string>> ZookeeperStore::children_of(const std::string& path, Wait wait) {
-  const auto root = place_.root.empty() ? "/" : place_.root;
+  const auto root = address_.root.empty() ? "/" : address_.root;
   const auto answers = RLOCK_TRY(ask({sync(root), exists(root), get_children(path)}, wait));
-  if (answers[1].code == Code::no_node && !place_.is_default_root) return std::unexpected(no_root());
+  if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
   const auto code = answers.back().code;
   if (code == Code::no_node) return std::vector<std::string>();
   auto names = code == Code::ok ? read_children(answers.back().body) : std::nullopt;
@@ -231,13 +231,13 @@ Result<std::vector<std::string>> ZookeeperStore::list(const std::string& prefix,
     auto key = key_of(name);
     if (key && key->starts_with(prefix)) keys.insert(std::move(*key));
   };
-  std::ranges::for_each(RLOCK_TRY(children_of(place_.root + "/l", wait)), add);
-  const auto queues = RLOCK_TRY(children_of(place_.root + "/q", wait));
+  std::ranges::for_each(RLOCK_TRY(children_of(address_.root + "/l", wait)), add);
+  const auto queues = RLOCK_TRY(children_of(address_.root + "/q", wait));
   for (auto left = std::span(queues); !left.empty();) {
     const auto part = left.first(std::min(left.size(), max_flight));
     left = left.subspan(part.size());
     std::vector<Request> requests;
-    for (const auto& name : part) requests.push_back(exists(place_.root + "/q/" + name));
+    for (const auto& name : part) requests.push_back(exists(address_.root + "/q/" + name));
     const auto answers = RLOCK_TRY(ask(requests, wait));
     for (std::size_t i = 0; i < part.size(); ++i) {
       const auto stat = answers[i].code == Code::ok ? read_stat(answers[i].body) : std::nullopt;

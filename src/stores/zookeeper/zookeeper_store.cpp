@@ -1,10 +1,8 @@
 #include "stores/zookeeper/zookeeper_store.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "base/duration.hpp"
 #include "lock/lease.hpp"
 
 // Our entry, and what shows that it is ours.
@@ -25,12 +23,10 @@ namespace {
 // A queue is made and goes while we enter it.
 constexpr int max_tries = 10;
 
-std::string seconds(Duration duration) { return base::format_duration(duration); }
-
 }  // namespace
 
-ZookeeperStore::ZookeeperStore(Place place, const std::string& wire_key, Duration timeout)
-    : place_(std::move(place)), wire_key_(wire_key), queue_(queue_path(wire_key)), session_(place_.ensemble, timeout) {}
+ZookeeperStore::ZookeeperStore(Address address, const std::string& wire_key, Duration timeout)
+    : address_(std::move(address)), wire_key_(wire_key), queue_(queue_path(wire_key)), session_(address_, timeout) {}
 
 // One that others go on with is not ours to end.
 ZookeeperStore::~ZookeeperStore() {
@@ -46,66 +42,6 @@ void ZookeeperStore::forget() {
 std::string ZookeeperStore::encoded(Record record) const {
   record.session = session_.id()->encode();
   return record.encode();
-}
-
-Result<void> ZookeeperStore::begin(const Record& record, Wait wait) {
-  if (session_.id() && asked_ >= record.ttl) return {};
-  session_.close();
-  RLOCK_TRY(session_.create(record.ttl, wait));
-  asked_ = record.ttl;
-  lease_ = session_.id()->timeout;
-  if (record.state == Record::State::waits || lease_ == record.ttl) return {};
-  auto refused = refusal(record, lease_, wait);
-  session_.close();
-  return std::unexpected(std::move(refused));
-}
-
-base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait wait) {
-  const bool is_short = granted > record.ttl;
-  auto range = seconds(granted);
-  Session other(place_.ensemble, session_.timeout());
-  if (other.create(is_short ? Duration::max() : Duration(1), wait)) {
-    const auto [least, most] = std::minmax(granted, other.id()->timeout);
-    range = seconds(least) + " to " + seconds(most);
-    other.close();
-  }
-  return {ErrorCode::usage, "--ttl " + seconds(record.ttl) + " is " + (is_short ? "less" : "more") + " than " + name() +
-                                " grants, " + range + "; use --ttl " + seconds(granted) +
-                                (is_short ? " or more" : " or less")};
-}
-
-// nullopt: the session has ended, this member says.
-Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::open_again(Duration timeout,
-                                                                          std::vector<Request> requests, Wait wait) {
-  const auto rearm = watch_request();
-  if (rearm) requests.push_back(*rearm);
-  auto reopened = RLOCK_TRY(session_.reopen(timeout, requests, wait));
-  if (reopened.is_expired) return std::nullopt;
-  lease_ = reopened.granted;
-  if (rearm) {
-    armed(reopened.answers.back());
-    reopened.answers.pop_back();
-  }
-  return std::move(reopened.answers);
-}
-
-// Behind a session that lasts for the record's ttl from now on.
-Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(const Record& record,
-                                                                             const std::vector<Request>& requests,
-                                                                             Wait wait) {
-  RLOCK_TRY(begin(record, wait));
-  const bool is_waiter = record.state == Record::State::waits;
-  const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
-  std::optional<Answers> answers;
-  const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + lock::renewal_pause(ttl);
-  if (has_just_begun && lease_ == ttl) {
-    answers = RLOCK_TRY(session_.flight(requests, wait));
-  } else {
-    answers = RLOCK_TRY(open_again(ttl, requests, wait));
-  }
-  if (!answers) session_.forget();
-  if (answers && lease_ < ttl) return std::unexpected(grants_less());
-  return answers;
 }
 
 Result<bool> ZookeeperStore::is_empty(const Record& record, Wait wait) {
@@ -164,11 +100,6 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answer& made, co
   return confirm(record, wait);
 }
 
-base::Error ZookeeperStore::grants_less() const {
-  return {ErrorCode::unready, name() + " grants sessions of at most " + seconds(lease_) +
-                                  ", and other members more; set maxSessionTimeout alike"};
-}
-
 Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, Wait wait) {
   if (!own_) return std::nullopt;
   auto record = asked;
@@ -200,66 +131,6 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
     }
   }
   return fail(ErrorCode::unready, name() + ": the entry changes too fast; try again");
-}
-
-// A nested run has renewed it or moved it, or an unanswered try of ours has: whoever wrote it counts on its ttl.
-// false: it is gone, a majority says.
-Result<bool> ZookeeperStore::find_again(Record& record, Wait wait) {
-  const auto found = RLOCK_TRY(find(token_, wait));
-  if (!found) forget();
-  if (found && found->record) record.ttl = std::max(record.ttl, found->record->ttl);
-  return found.has_value();
-}
-
-// Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
-// session. A member that was cut off may be wrong.
-Result<bool> ZookeeperStore::has_moved(Wait wait) {
-  const auto ours = *session_.id();
-  session_.forget();
-  auto found = find(token_, wait);
-  if (!found) session_.take_up(ours);
-  if (!RLOCK_TRY(std::move(found))) {
-    forget();
-    return false;
-  }
-  if (session_.id()->id != ours.id) return true;
-  return fail(ErrorCode::unreachable, name() + " says that the session has ended, and others that it has not");
-}
-
-// To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
-Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
-  Session next(place_.ensemble, session_.timeout());
-  RLOCK_TRY(next.create(record.ttl, wait));
-  auto id = *next.id();
-  if (id.timeout != record.ttl) {
-    next.close();
-    return std::unexpected(refusal(record, id.timeout, wait));
-  }
-  id.fence = fence_;
-  auto moved = record;
-  moved.session = id.encode();
-  auto to = *own_;
-  ++to.moves;
-  const std::vector both{zookeeper::remove(path_of(*own_), version_),
-                         create(path_of(to), moved.encode(), owner(), Lifetime::ephemeral)};
-  const auto answers = RLOCK_TRY(next.flight(std::vector{multi(both), get_children(queue_)}, wait));
-  const auto outcome = read_multi(answers[0]);
-  if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
-  if (outcome->code != Code::ok) {
-    next.close();
-    if (outcome->failed == 0) return fail(ErrorCode::unreachable, name() + ": the entry changes");
-    return std::unexpected(session_.error_of(outcome->code));
-  }
-  session_.close();
-  session_ = std::move(next);
-  session_.take_name(id);
-  own_ = to;
-  version_ = 0;
-  asked_ = lease_ = record.ttl;
-  watched_at_ = 0;
-  auto view = RLOCK_TRY(view_of(answers[1], wait));
-  if (const auto rearm = watch_request()) armed(RLOCK_TRY(session_.flight({&*rearm, 1}, wait)).front());
-  return view;
 }
 
 // Over the connection that stands, or over a new one of our session; nullopt as of open_again().

@@ -14,21 +14,13 @@
 
 namespace rlock::zookeeper {
 
-/// Where locks are kept.
-struct Place {
-  Ensemble ensemble;
-  std::string root = "/rlock";  ///< the node below which all is; empty: there is none above
-  /// Nobody has named the root: it is made where it is missing.
-  bool is_default_root = true;
-};
-
 /// A queue is a node, an entry one below it that ends with its session, which is the lease. Neither a ping nor a write
 /// is known to extend a session: a follower that was cut off answers both. It is opened again for that, over a new
 /// connection, with a write behind it. It can be opened for less than it was made for, and not for more: an entry whose
 /// lease is to be longer moves to another session, and keeps its place.
 class ZookeeperStore final : public ordered::OrderedStore {
  public:
-  ZookeeperStore(Place place, const std::string& wire_key, base::Duration timeout);
+  ZookeeperStore(Address address, const std::string& wire_key, base::Duration timeout);
   ZookeeperStore(const ZookeeperStore&) = delete;
   ZookeeperStore& operator=(const ZookeeperStore&) = delete;
   ~ZookeeperStore() override;
@@ -61,28 +53,30 @@ class ZookeeperStore final : public ordered::OrderedStore {
  private:
   using MaybeView = std::optional<ordered::View>;
   using Answers = std::vector<Answer>;
-  Owner owner() const { return place_.ensemble.user.empty() ? Owner::world : Owner::creator; }
-  std::string queue_path(std::string_view wire_key) const { return place_.root + "/q/" + node_name(wire_key); }
-  std::string last_run_path(std::string_view wire_key) const { return place_.root + "/l/" + node_name(wire_key); }
+  Owner owner() const { return address_.user.empty() ? Owner::world : Owner::creator; }
+  std::string queue_path(std::string_view wire_key) const { return address_.root + "/q/" + node_name(wire_key); }
+  std::string last_run_path(std::string_view wire_key) const { return address_.root + "/l/" + node_name(wire_key); }
   std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
 
-  // zookeeper_store.cpp: our entry
+  // zookeeper_lease.cpp: the session that our entry lives by
   base::Result<void> begin(const ordered::Record& record, base::Wait wait);
   base::Error refusal(const ordered::Record& record, base::Duration granted, base::Wait wait);
   base::Result<std::optional<Answers>> open_again(base::Duration timeout, std::vector<Request> requests,
                                                   base::Wait wait);
   base::Result<std::optional<Answers>> ask_for_entry(const ordered::Record& record,
                                                      const std::vector<Request>& requests, base::Wait wait);
+  base::Result<bool> find_again(ordered::Record& record, base::Wait wait);
+  base::Result<bool> has_moved(base::Wait wait);
+  base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
+  base::Error grants_less() const;
+
+  // zookeeper_store.cpp: our entry
   base::Result<std::optional<Answers>> ask_as_us(const std::vector<Request>& requests, base::Wait wait);
   base::Result<bool> is_empty(const ordered::Record& record, base::Wait wait);
   base::Result<MaybeView> entered(const Answer& made, const Answer& children, const ordered::Record& record,
                                   base::Wait wait);
   base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
   base::Result<void> end_kept(std::vector<EntryName>& ahead, base::Wait wait);
-  base::Result<bool> find_again(ordered::Record& record, base::Wait wait);
-  base::Result<bool> has_moved(base::Wait wait);
-  base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
-  base::Error grants_less() const;
   std::string encoded(ordered::Record record) const;
   void forget();
 
@@ -110,7 +104,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
   void tell_time(std::int64_t ms);
 
-  Place place_;
+  Address address_;
   std::string wire_key_;
   std::string queue_;  ///< path
   Session session_;

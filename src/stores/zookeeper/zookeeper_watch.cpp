@@ -15,15 +15,6 @@ using base::Wait;
 using ordered::Told;
 using ordered::Watched;
 
-namespace {
-
-bool is_same(const Watched& one, const Watched& other) {
-  return one.whom == other.whom && one.is_of_writes == other.is_of_writes &&
-         (one.whom != Watched::Whom::one || one.entry.order == other.entry.order);
-}
-
-}  // namespace
-
 std::optional<Request> ZookeeperStore::watch_request() const {
   if (!watched_) return std::nullopt;
   if (watched_->whom == Watched::Whom::all) return get_children(watched_path_, Notify::yes);
@@ -58,7 +49,7 @@ void ZookeeperStore::armed(const Answer& answer) {
 
 Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
   const bool is_armed = watched_ && session_.is_open() && watched_at_ == session_.connection();
-  if (is_armed && is_same(*watched_, watched)) return {};
+  if (is_armed && watched_->is_same(watched)) return {};
   watched_.reset();
   posted_.reset();
   told_ = {};

@@ -6,6 +6,7 @@
 #include "base/bounds.hpp"
 #include "base/text.hpp"
 #include "stores/etcd/client/answer.hpp"
+#include "stores/etcd/client/connect_any.hpp"
 
 namespace rlock::etcd {
 
@@ -49,7 +50,7 @@ void MemberClock::heard(std::string_view date) {
 std::int64_t MemberClock::now_us() const { return offset_us_ ? base::time_us_of(boot_us() + *offset_us_) : 0; }
 
 HttpClient::HttpClient(const Address& address, base::Duration timeout)
-    : members_(address),
+    : members_(address, words),
       user_(address.user),
       password_(address.password),
       source_(address.password_source),
@@ -80,7 +81,7 @@ base::Error HttpClient::lost_by(const net::HttpAnswer& http, base::Error error) 
 
 Result<void> HttpClient::open(Wait wait) {
   if (http_ && http_->is_stale()) http_.reset();
-  if (!http_) http_ = RLOCK_TRY(members_.connect(patient(wait)));
+  if (!http_) http_ = RLOCK_TRY(connect_any(members_, patient(wait)));
   if (user_.empty() || !token_.empty() || is_auth_off_) return {};
   return authenticate(wait);
 }
@@ -189,7 +190,7 @@ Result<void> HttpClient::stream(const Call& call, Wait wait) {
   stream_.reset();
   if (!user_.empty() && token_.empty()) RLOCK_TRY(open(wait));
   const auto before = members_.at();
-  auto http = RLOCK_TRY(members_.connect(patient(wait)));
+  auto http = RLOCK_TRY(connect_any(members_, patient(wait)));
   if (members_.at() != before) http_.reset();
   http.post(call.path, headers(), text_of(call.body));
   if (auto sent = http.send(patient(wait)); !sent) return std::unexpected(lost(std::move(sent).error()));

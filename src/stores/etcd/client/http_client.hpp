@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "net/http.hpp"
+#include "stores/common/members.hpp"
 #include "stores/etcd/address.hpp"
 #include "stores/etcd/client.hpp"
-#include "stores/etcd/client/members.hpp"
 
 namespace rlock::etcd {
 
@@ -60,7 +61,7 @@ class HttpClient final : public Client {
   base::Result<std::vector<nlohmann::json>> messages();
   std::string headers() const;
 
-  Members members_;
+  stores::Members members_;
   std::string user_;
   std::optional<std::string> password_;
   stores::SecretSource source_;

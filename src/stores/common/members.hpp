@@ -4,21 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "net/http.hpp"
+#include "net/channel.hpp"
 #include "net/lookup.hpp"
 #include "net/target.hpp"
-#include "stores/etcd/address.hpp"
+#include "stores/common/ensemble.hpp"
 
-namespace rlock::etcd {
+namespace rlock::stores {
 
-/// The members of a cluster, one of which is asked: a random one first, so that many spread over all of them.
+/// The members of an ensemble, one of which is asked: a random one first, so that many clients spread over all of them.
 class Members {
  public:
-  explicit Members(const Address& address);
+  Members(const Ensemble& ensemble, const EnsembleWords& words);
 
-  /// A connection to the member that is asked. One that cannot be connected to is passed over, and the next is asked
-  /// from then on; each has its share of the wait. Fails with unreachable, refused (TLS), configuration or interrupted.
-  base::Result<net::Http> connect(base::Wait wait);
+  /// A connection to the member that is asked. Fails with unreachable, refused (TLS), configuration or interrupted.
+  base::Result<net::Channel> connect(base::Wait wait);
   /// Asks the next member from here on.
   void next() { at_ = (at_ + 1) % members_.size(); }
   std::size_t size() const { return members_.size(); }
@@ -26,6 +25,8 @@ class Members {
   std::size_t at() const { return at_; }
   /// "etcd at HOST:PORT": that one.
   const std::string& name() const { return members_[at_].name; }
+  /// "HOST:PORT"; "localhost": a Unix socket.
+  std::string host() const;
 
  private:
   struct Member {
@@ -34,13 +35,13 @@ class Members {
     std::string revealed;               ///< its name once it was looked up; empty: as before
   };
 
-  base::Result<net::Http> connect_to(Member& member, base::Wait wait);
-  base::Result<net::Target> target_of(Member& member, base::Wait wait);
+  base::Result<net::Target> target_of(Member& member, base::Wait wait) const;
 
   std::vector<Member> members_;
   std::size_t at_ = 0;
   std::string socket_;
   std::optional<net::TlsSettings> tls_;
+  net::Schemes schemes_;
 };
 
-}  // namespace rlock::etcd
+}  // namespace rlock::stores

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/duration.hpp"
+#include "lock/lease.hpp"
+#include "stores/zookeeper/zookeeper_store.hpp"
+
+// The session that our entry lives by, and how the entry comes to another.
+namespace rlock::zookeeper {
+
+using base::BootClock;
+using base::Duration;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Wait;
+using ordered::Record;
+
+namespace {
+
+std::string seconds(Duration duration) { return base::format_duration(duration); }
+
+}  // namespace
+
+Result<void> ZookeeperStore::begin(const Record& record, Wait wait) {
+  if (session_.id() && asked_ >= record.ttl) return {};
+  session_.close();
+  RLOCK_TRY(session_.create(record.ttl, wait));
+  asked_ = record.ttl;
+  lease_ = session_.id()->timeout;
+  if (record.state == Record::State::waits || lease_ == record.ttl) return {};
+  auto refused = refusal(record, lease_, wait);
+  session_.close();
+  return std::unexpected(std::move(refused));
+}
+
+base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait wait) {
+  const bool is_short = granted > record.ttl;
+  auto range = seconds(granted);
+  Session other(address_, session_.timeout());
+  if (other.create(is_short ? Duration::max() : Duration(1), wait)) {
+    const auto [least, most] = std::minmax(granted, other.id()->timeout);
+    range = seconds(least) + " to " + seconds(most);
+    other.close();
+  }
+  return {ErrorCode::usage, "--ttl " + seconds(record.ttl) + " is " + (is_short ? "less" : "more") + " than " + name() +
+                                " grants, " + range + "; use --ttl " + seconds(granted) +
+                                (is_short ? " or more" : " or less")};
+}
+
+// nullopt: the session has ended, this member says.
+Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::open_again(Duration timeout,
+                                                                          std::vector<Request> requests, Wait wait) {
+  const auto rearm = watch_request();
+  if (rearm) requests.push_back(*rearm);
+  auto reopened = RLOCK_TRY(session_.reopen(timeout, requests, wait));
+  if (reopened.is_expired) return std::nullopt;
+  lease_ = reopened.granted;
+  if (rearm) {
+    armed(reopened.answers.back());
+    reopened.answers.pop_back();
+  }
+  return std::move(reopened.answers);
+}
+
+// Behind a session that lasts for the record's ttl from now on.
+Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(const Record& record,
+                                                                             const std::vector<Request>& requests,
+                                                                             Wait wait) {
+  RLOCK_TRY(begin(record, wait));
+  const bool is_waiter = record.state == Record::State::waits;
+  const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
+  std::optional<Answers> answers;
+  const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + lock::renewal_pause(ttl);
+  if (has_just_begun && lease_ == ttl) {
+    answers = RLOCK_TRY(session_.flight(requests, wait));
+  } else {
+    answers = RLOCK_TRY(open_again(ttl, requests, wait));
+  }
+  if (!answers) session_.forget();
+  if (answers && lease_ < ttl) return std::unexpected(grants_less());
+  return answers;
+}
+
+base::Error ZookeeperStore::grants_less() const {
+  return {ErrorCode::unready, name() + " grants sessions of at most " + seconds(lease_) +
+                                  ", and other members more; set maxSessionTimeout alike"};
+}
+
+// A nested run has renewed it or moved it, or an unanswered try of ours has: whoever wrote it counts on its ttl.
+// false: it is gone, a majority says.
+Result<bool> ZookeeperStore::find_again(Record& record, Wait wait) {
+  const auto found = RLOCK_TRY(find(token_, wait));
+  if (!found) forget();
+  if (found && found->record) record.ttl = std::max(record.ttl, found->record->ttl);
+  return found.has_value();
+}
+
+// Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
+// session. A member that was cut off may be wrong.
+Result<bool> ZookeeperStore::has_moved(Wait wait) {
+  const auto ours = *session_.id();
+  session_.forget();
+  auto found = find(token_, wait);
+  if (!found) session_.take_up(ours);
+  if (!RLOCK_TRY(std::move(found))) {
+    forget();
+    return false;
+  }
+  if (session_.id()->id != ours.id) return true;
+  return fail(ErrorCode::unreachable, name() + " says that the session has ended, and others that it has not");
+}
+
+// To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
+Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
+  Session next(address_, session_.timeout());
+  RLOCK_TRY(next.create(record.ttl, wait));
+  auto id = *next.id();
+  if (id.timeout != record.ttl) {
+    next.close();
+    return std::unexpected(refusal(record, id.timeout, wait));
+  }
+  id.fence = fence_;
+  auto moved = record;
+  moved.session = id.encode();
+  auto to = *own_;
+  ++to.moves;
+  const std::vector both{zookeeper::remove(path_of(*own_), version_),
+                         create(path_of(to), moved.encode(), owner(), Lifetime::ephemeral)};
+  const auto answers = RLOCK_TRY(next.flight(std::vector{multi(both), get_children(queue_)}, wait));
+  const auto outcome = read_multi(answers[0]);
+  if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  if (outcome->code != Code::ok) {
+    next.close();
+    if (outcome->failed == 0) return fail(ErrorCode::unreachable, name() + ": the entry changes");
+    return std::unexpected(session_.error_of(outcome->code));
+  }
+  session_.close();
+  session_ = std::move(next);
+  session_.take_name(id);
+  own_ = to;
+  version_ = 0;
+  asked_ = lease_ = record.ttl;
+  watched_at_ = 0;
+  auto view = RLOCK_TRY(view_of(answers[1], wait));
+  if (const auto rearm = watch_request()) armed(RLOCK_TRY(session_.flight({&*rearm, 1}, wait)).front());
+  return view;
+}
+
+}  // namespace rlock::zookeeper
