@@ -23,7 +23,8 @@ alone=(waiting_stalls faults/{lease,soak,consensus,minorities,restarts,failovers
 # What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
 # guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
 at_risk=(
-    fuzz faults/fake_server redis_errors messages lock_of_others status urls configuration
+    fuzz faults/fake_server redis_errors etcd_wire zookeeper_wire etcd_server zookeeper_server messages lock_of_others status urls
+    configuration
     run_lease_lost redis_restart acquire_while_pid sentinel cluster redlock with tls
     run_ending run_killed run_signals
 )
