@@ -69,6 +69,7 @@ class Member(Fallible):
     """One process; a subclass says what is started, and asks it. `close()` ends it whatever has befallen it."""
 
     port = 0  # where clients are served, in a namespace
+    environment = {}  # more than ours
 
     def __init__(self, directory, number, isolated, disks):
         self.directory, self.number, self.process = f"{directory}/{number}", number, None
@@ -85,7 +86,8 @@ class Member(Fallible):
         with open(self.directory + "/log", "ab") as log:
             # Whatever ends us, it does not stay: least of all beside a disk that is stalled.
             before = ["setpriv", "--pdeathsig", "KILL", *(self.space.enter if self.space else ())]
-            self.process = subprocess.Popen([*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env={**os.environ, **self.environment})
 
     def is_there(self):
         return self.process is not None and self.process.poll() is None
@@ -119,8 +121,9 @@ class Ensemble(Topology):
     trouble = ("kill", "stop", "split", "cut", "disk", "roll")  # what consensus.py may do to it
     trial_options = ()  # and has its members begin with
 
-    def __init__(self, directory, *options, members=3, isolated=False, disks=False):
+    def __init__(self, directory, *options, members=3, isolated=False, disks=False, environment=None):
         self.options, self.count, self.isolated, self.disks = options, members, isolated, disks
+        self.environment = environment or {}
         super().__init__(directory)
 
     def build(self):
@@ -129,6 +132,7 @@ class Ensemble(Topology):
         for member in self.servers:
             member.peers = self.servers
             member.options = self.options
+            member.environment = self.environment
             member.start()
         self.settle()
         self.url = self.url_of(*self.servers)
@@ -281,8 +285,8 @@ class ZookeeperMember(Member):
         peers = [peer.peer_line() for peer in self.peers]
         with open(self.directory + "/zoo.cfg", "w", encoding="ascii") as file:
             file.write("\n".join([*CONFIGURATION, "dataDir=" + self.data, f"clientPort={self.port}",
-                                  f"clientPortAddress={self.host}", *self.options, *(["peerType=observer"] if self.is_observer else ()),
-                                  *(peers if len(peers) > 1 else ())]))
+                                  f"clientPortAddress={self.host}", *self.options,
+                                  *(["peerType=observer"] if self.is_observer else ()), *(peers if len(peers) > 1 else ())]))
         jars = os.environ.get("ZOOKEEPER_JARS", "/usr/share/java/zookeeper.jar")
         return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC",
                 "-Dreadonlymode.enabled=true", "-cp", jars,

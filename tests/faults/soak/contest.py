@@ -13,6 +13,7 @@ import members
 import trials
 from ensembles import ENSEMBLES
 from stage import Notes, boottime_ns
+from wall_clock import WallClock
 from watch import Watch
 from weather import WEATHERS, Owners, Weather, build
 
@@ -29,7 +30,9 @@ class Contest:
         self.notes = Notes(directory + "/notes")
         self.topology, self.key, self.wire_key = topology, KEY, "rlock:" + KEY
         self.young_s = math.ceil(options.ttl[1] / 1000)  # no lease is longer
-        self.field = build(topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain, self.young_s)
+        self.clock = WallClock(directory) if weather == "clocks" else None
+        self.field = build(topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain, self.young_s,
+                           self.clock and self.clock.environment)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
             file.write(f'server = "{self.field.url}"\n' + "".join(line + "\n" for line in options.set))
@@ -44,6 +47,7 @@ class Contest:
                                             if kind != "proxy" and kind in options.events])
         # What the servers suffered (kind, from, to), and when memory was lost (from, to).
         self.befell, self.wiped = self.weather_maker.befell, self.weather_maker.wiped
+        self.harmless = self.weather_maker.harmless
         self.owners = None
         if self.field.has_replicas:
             self.owners = Owners(self.field, self.wire_key, [] if weather == "reshard" else self.wiped)
@@ -119,7 +123,7 @@ class Contest:
         run.stop_ms = min(rng.uniform(1, rng.choice((30, 300, run.ttl_ms, 3 * run.ttl_ms))), self.options.longest)
 
     def environment(self):
-        return {"RLOCK_CONFIG": self.directory + "/config"}
+        return {"RLOCK_CONFIG": self.directory + "/config", **(self.clock.environment if self.clock else {})}
 
     # --- what happens -------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class Judgement:
         self.histories()
         self.storms()
         self.idle_ms = []
-        if contest.weather == "calm" or contest.topology == "single" and contest.weather != "network":
+        if contest.weather in ("calm", "clocks") or contest.topology == "single" and contest.weather != "network":
             self.idle_ms = stalls.judge(contest, self.of_run)
 
     def run_of(self, command):
@@ -187,8 +187,8 @@ def allowed(run, commands, contest):
 
         the command's own   it ran to its end
         69, 75              the server was not reached, the lock not obtained: nothing ran
-        79                  the lock was lost; where network and server had no faults at all, only a stop of rlock
-                            explains that, and nothing explains 69
+        79                  the lock was lost; where network and server had no faults at all, only a stop of rlock or a
+                            machine that let the watch wait for a fifth of the ttl explains that, and nothing explains 69
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
         137                 the command was killed by us; -9, rlock was
@@ -212,7 +212,8 @@ def allowed(run, commands, contest):
         return text
     if status in (69, 75) and not started:
         return None
-    if status == 79 and (not quiet or struck in ("stop-rlock", "stop-group", "stop-both", "stop-nested")):
+    if status == 79 and (not quiet or struck in ("stop-rlock", "stop-group", "stop-both", "stop-nested") or
+                         contest.watch.longest_gap_ms(run.begun, run.ended) > run.ttl_ms / 5):
         return None
     if status == 143 and struck in ("term-rlock", "term-nested") or (
             status == -15 and struck == "term-rlock" and not started):

@@ -35,16 +35,16 @@ def prepare():
         namespaces.isolate_mounts()
 
 
-def build(store, directory, weather):
+def build(store, directory, weather, environment=None):
     # A log of etcd on a new disk is slow at first, which would not be calm.
-    disks = have_disks() and weather != "calm"
-    return ENSEMBLES[store](directory, *OPTIONS[store], isolated=are_isolated(), disks=disks)
+    disks = have_disks() and weather == "members"
+    return ENSEMBLES[store](directory, *OPTIONS[store], isolated=are_isolated(), disks=disks, environment=environment)
 
 
 def weathers(store):
     there = {"disk": have_disks()}
-    return {"calm": (), "members": tuple(kind for kind in ENSEMBLES[store].trouble
-                                         if kind not in ISOLATED or there.get(kind, are_isolated()))}
+    kinds = tuple(kind for kind in ENSEMBLES[store].trouble if kind not in ISOLATED or there.get(kind, are_isolated()))
+    return {"calm": (), "clocks": ("step clocks",), "members": kinds}
 
 
 WEATHERS = {store: weathers(store) for store in ENSEMBLES}

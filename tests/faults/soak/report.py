@@ -21,7 +21,7 @@ class Report:
     def contest(self, contest, judgement):
         """A round, judged."""
         self.met.update(contest.hits)
-        self.met.update(kind for kind, _, _ in contest.befell)
+        self.met.update(kind for kind, _, _ in contest.befell + contest.harmless)
         self.met.update(run.strike for run in contest.runs if run.struck)
         of_run = {}
         for run in contest.runs:

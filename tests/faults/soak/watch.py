@@ -104,6 +104,11 @@ class Watch(threading.Thread):
         """The latest expiry that a token was seen with, None where it was not seen."""
         return self.ends.get(self.numbers.get(token))
 
+    def longest_gap_ms(self, start, end):
+        """Between two observations: how long an ordinary thread of this machine had to wait meanwhile, and the servers."""
+        times = [start, *(at for at in self.got if start < at < end), end]
+        return max(b - a for a, b in zip(times, times[1:])) / 1e6
+
     def holdings(self):
         """(token or None, from, to): who held it when, in order; only what was seen."""
         found = []

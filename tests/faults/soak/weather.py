@@ -15,21 +15,25 @@ from troubles import Troubles
 
 WEATHERS = {
     "single": {"calm": (), "server": ("stop", "restart", "load", "busy", "full"), "network": ("proxy", "stop"),
-               "amnesia": ("restart", "flush")},
+               "amnesia": ("restart", "flush"), "clocks": ("step clocks",)},
     "sentinel": {"calm": (), "failover": ("hand over", "kill master", "stop master"), "network": ("proxy",)},
     "cluster": {"calm": (), "failover": ("hand over", "kill master", "stop master"), "reshard": ("move",),
                 "network": ("proxy",)},
-    "redlock": {"calm": (), "minority": ("kill some", "stop some", "cut off some"), "network": ("proxy",)},
+    "redlock": {"calm": (), "minority": ("kill some", "stop some", "cut off some"), "network": ("proxy",),
+                "clocks": ("step clocks",)},
     **members.WEATHERS,
 }
 
 
-def build(topology, directory, weather, rng, plain, young_s):
+HARMLESS = ("step clocks",)  # of this host, and of ZooKeeper's: no status is explained by it
+
+
+def build(topology, directory, weather, rng, plain, young_s, environment):
     """The servers of a round, each behind a proxy. Some single ones want a password. Independent ones have a vote: they
-    are older than young_s. Members of an ensemble are in namespaces, where they can be.
+    are older than young_s. Members of an ensemble are in namespaces, where they can be. environment: more for those.
     """
     if topology in ENSEMBLES:
-        return members.build(topology, directory, weather)
+        return members.build(topology, directory, weather, environment)
     if topology != "single":
         field = TOPOLOGIES[topology](directory, proxied=True)
         if topology == "redlock":
@@ -55,7 +59,7 @@ class Weather:
         self.contest, self.field, self.notes, self.kinds = contest, contest.field, contest.notes, kinds
         self.rng = random.Random(f"{contest.seed}/server")
         self.troubles = Troubles(self.field, self.rng)
-        self.befell = []  # (kind, from, to)
+        self.befell, self.harmless = [], []  # (kind, from, to)
         self.wiped = []   # (from, to): when memory was lost
         self.forgetful = []  # time.monotonic() of the starts of servers without memory
 
@@ -66,16 +70,24 @@ class Weather:
             start = self.notes(f"server {kind} {seconds:.3f}")
             self.befall(kind, seconds)
             end = self.notes("server well")
-            self.befell.append((kind, start, end))
+            (self.harmless if kind in HARMLESS else self.befell).append((kind, start, end))
             if kind == "flush" or kind == "restart" and not self.field.servers[0].aof:
                 self.wiped.append((end, end))
 
     def befall(self, kind, seconds):
-        if self.contest.topology in ENSEMBLES:
+        if kind == "step clocks":
+            self.step_clocks(seconds)
+        elif self.contest.topology in ENSEMBLES:
             self.troubles.befall(kind, seconds)
             members.settle(self.field)
         else:
             getattr(self, kind.replace(" ", "_"))(seconds)
+
+    def step_clocks(self, seconds):
+        """Forth or back, by seconds or by years, and then to the true time."""
+        self.contest.clock.step(self.rng.choice((-1, 1)) * round(10 ** self.rng.uniform(0, 8.5)))
+        time.sleep(seconds)
+        self.contest.clock.step(0)
 
     # --- one server ---------------------------------------------------------------------------
 
