@@ -1,5 +1,5 @@
-// Preloaded into a process, lets its wall clock step: by as many seconds as the file named in WALL_CLOCK holds, 8 bytes of
-// this machine, at any moment. No other clock changes.
+// Preloaded into a process, lets its wall clock step: by as many seconds as the file named in WALL_CLOCK holds, 8 bytes
+// of this machine, at any moment. No other clock changes.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 pushes without an end, a table of tracked keys that is too small.
 
 Wrong is a free lock that is not taken within a second, a waiter that outstays its -w or a signal by more than two, more than
-32 MiB, and more commands to the server than looks and renewals explain. A seed may be the name of a kind.
+32 MiB, and more commands to the server than looks and renewals explain. A seed may begin with the name of a kind: pushes.7.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ HOLDERS = 12
 class OddScene(Scene):
     def __init__(self, lane, seed):
         super().__init__(lane, seed)
-        self.kind = seed if seed in KINDS else self.rng.choice(KINDS)
+        named = seed.partition(".")[0]
+        self.kind = named if named in KINDS else self.rng.choice(KINDS)
 
     def play(self):
         getattr(self, self.kind.replace(" ", "_").replace("292", "for_292"))()
@@ -85,24 +86,29 @@ class OddScene(Scene):
             server = threading.Thread(target=self.push, args=(listener,))
             server.start()
             try:
-                waiter = self.spawn("waiter", ["run", "--server", "unix://" + path, "--connect-timeout", "10m", self.key, "true"])
-                sleep_ms(self.rng.uniform(0, 2000))
-                waiter.process.send_signal(signal.SIGTERM)
-                self.watch_end(waiter, None, boottime_ns())
+                gives_up, patience_ms = self.rng.random() < 0.5, self.rng.uniform(100, 2000)
+                how = ["-n", "--connect-timeout", f"{patience_ms:.0f}ms"] if gives_up else ["--connect-timeout", "10m"]
+                waiter = self.spawn("waiter", ["run", "--server", "unix://" + path, *how, self.key, "true"])
+                sleep_ms(patience_ms)
+                if not gives_up:
+                    waiter.process.send_signal(signal.SIGTERM)
+                self.watch_end(waiter, 69 if gives_up else None, boottime_ns())
             finally:
                 listener.shutdown(socket.SHUT_RDWR)
                 server.join()
                 os.unlink(path)
 
     def push(self, listener):
-        """To one after the other, as long as they take it."""
+        """To all, as long as they take it."""
         with contextlib.suppress(OSError):
             while True:
-                client, _ = listener.accept()
-                with client, contextlib.suppress(OSError):
-                    client.recv(65536)
-                    while True:
-                        client.sendall(PUSH * 4000)
+                threading.Thread(target=self.push_to, args=(listener.accept()[0],), daemon=True).start()
+
+    def push_to(self, client):
+        with client, contextlib.suppress(OSError):
+            client.recv(65536)
+            while True:
+                client.sendall(PUSH * 4000)
 
     def watch_end(self, person, status, when):
         """It ends with this status, if there is one, and soon after this time (CLOCK_BOOTTIME ns), and stays small."""

@@ -2,8 +2,8 @@
 dies, for less than a lease.
 
 Wrong is another exit status than the verb's, a process that is left, a lock that the next one gets too early, or later than a
-second after it should (some more where the store has had to elect a leader, or ends leases in whole seconds). A seed may be
-the name of a verb.
+second after it should (some more where the store has had to elect a leader, or ends leases in whole seconds). A seed may
+begin with the name of a verb.
 """
 
 import contextlib
@@ -32,7 +32,8 @@ class VerbScene(Scene):
         super().__init__(lane, seed)
         self.store = self.rng.choice(list(lane.fields))
         self.server = self.field = lane.fields[self.store]
-        self.verb = seed if seed in VERBS else self.rng.choice(VERBS)
+        named = seed.partition(".")[0]
+        self.verb = named if named in VERBS else self.rng.choice(VERBS)
         self.kind = f"{self.store} --{self.verb}".replace("_", "-")
         self.ttl_ms = self.rng.uniform(SHORTEST_TTL_MS, LONGEST_TTL_MS)
         self.is_troubled = self.rng.random() < 0.5
