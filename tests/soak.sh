@@ -4,13 +4,14 @@
 #
 #   tests/soak.sh [--minutes N | --hours N] [--faults N] [--seed N]
 #
-# Defaults: 30 minutes or 3000 faults, a random seed. It is the contenders, waiters and releases under faults that last so
-# long, and a quarter of it again on a busy host; the rest has its own time.
+# Defaults: 30 minutes or 3000 faults, a random seed. It is the soak that lasts so long, and a quarter of it again on a busy
+# host; the rest has its own time.
 #
-# In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, contenders under random faults
-# with lease times of 200 ms to 30 s, 100 restarts of a server that forgets all, with and without --grace, rlocks beside
-# libraries, members of etcd that are killed, cut off or stall, 100 failovers of Sentinels, plain, under --grace and under --replicas, masters cut off with their clients, services with Redisson where there is a
-# JDK, the package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
+# In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, the soak (everything at once, on
+# each store and topology, with lease times of 200 ms to 30 s), 100 restarts of a server that forgets all, with and without
+# --grace, rlocks beside libraries, members of etcd and ZooKeeper that are killed, cut off or stall, 100 failovers of Sentinels, plain,
+# under --grace and under --replicas, masters cut off with their clients, services with Redisson where there is a JDK, the
+# package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -47,6 +48,7 @@ step 'resets' python3 tests/faults/cuts.py --resets --step 3
 step 'faults that stay' python3 tests/faults/deadlines.py --rounds "$minutes" --seed "$seed"
 step 'cuts over TLS' python3 tests/faults/cuts.py --tls
 step 'faults that stay, over TLS' python3 tests/faults/deadlines.py --tls --rounds "$minutes" --seed "$seed"
+# A round of each weather of each topology takes about ten minutes.
 step 'soak' python3 -B tests/faults/soak --topology all --seconds "$seconds" --faults "$faults" --seed "$seed"
 step 'soak on a busy host' python3 -B tests/faults/soak --only contest,queue,release --seconds $((seconds / 4)) \
   --faults "$faults" --crowd 4000 --busy "$(nproc)" --seed $((seed + 1))
@@ -54,11 +56,13 @@ step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
 step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"
 step 'majorities of five servers' python3 -B tests/faults/minorities.py --seconds $((seconds / 4)) --majority --seed "$seed"
-step 'three members of etcd' python3 -B tests/faults/consensus.py --seconds "$seconds" --seed "$seed"
-step 'three members of etcd, many and short' python3 -B tests/faults/consensus.py --seconds $((seconds / 4)) --contenders 20 \
-  --ttl 2 --every 4 --seed $((seed + 1))
-step 'stalls of etcd' python3 -B tests/faults/stalls.py --store etcd --waiters 1,4,100 --bound 2
-for topology in single sentinel cluster redlock etcd; do
+for store in etcd zookeeper; do
+  step "three members of $store" python3 -B tests/faults/consensus.py --store "$store" --seconds "$seconds" --seed "$seed"
+  step "three members of $store, many and short" python3 -B tests/faults/consensus.py --store "$store" \
+    --seconds $((seconds / 4)) --contenders 20 --ttl 2 --every 4 --seed $((seed + 1))
+  step "stalls of $store" python3 -B tests/faults/stalls.py --store "$store" --waiters 1,4,100 --bound 2
+done
+for topology in single sentinel cluster redlock etcd zookeeper; do
   step "several keys, $topology" python3 -B tests/faults/several_keys.py --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 24 --kills 2 --shared 0.2 --seed "$seed"
 done
@@ -66,11 +70,11 @@ beside() { PATH=/usr/bin:$PATH python3 -B tests/faults/beside.py --seconds 60 --
 step 'rlocks beside libraries' beside --rlocks 5 --libraries 2 --max-gap 3
 step 'an rlock beside libraries' beside --rlocks 1 --libraries 5 --max-wait 1
 step 'rlocks beside libraries that hold for longer' beside --rlocks 4 --libraries 4 --hold 30 --max-gap 5
-for topology in single cluster redlock etcd; do
+for topology in single cluster redlock etcd zookeeper; do
   step "readers and writers, $topology" python3 -B tests/faults/modes.py --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
 done
-for topology in single cluster etcd; do
+for topology in single cluster etcd zookeeper; do
   step "slots, $topology" python3 -B tests/faults/modes.py --slots 5 --topology "$topology" --seconds $((seconds / 8)) \
     --contenders 40 --ttl 2000 --kills 4 --seed "$seed"
 done
