@@ -25,6 +25,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from base64 import b64decode, b64encode
 from datetime import datetime, timezone
@@ -165,8 +166,13 @@ class Ensemble(Topology):
     def join(self, member):
         self.split(member, "delete")
 
-    def any_member(self):
-        return next(member for member in self.servers if member.answers())
+    def any_member(self, seconds=60):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for member in self.servers:
+                if member.answers():
+                    return member
+        raise RuntimeError(f"no member answered for {seconds} s")
 
     def is_held(self, key):
         return bool(self.entries(key))

@@ -69,7 +69,7 @@ class VerbScene(Scene):
         while True:  # the member that is asked may be the one in trouble
             try:
                 return self.field.entries(self.key)
-            except (OSError, ValueError, StopIteration, Failed, http.client.HTTPException):
+            except (OSError, ValueError, Failed, http.client.HTTPException):
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
