@@ -187,14 +187,16 @@ def allowed(run, commands, contest):
 
         the command's own   it ran to its end
         69, 75              the server was not reached, the lock not obtained: nothing ran
-        79                  the lock was lost; where network and server had no faults at all, only a stop of rlock or a
-                            machine that let the watch wait for a fifth of the ttl explains that, and nothing explains 69
+        79                  the lock was lost; where network and server had no faults at all, only a stop of rlock
+                            explains that, and nothing explains 69, but for a machine so busy that it let our own watch
+                            wait for a fifth of the ttl
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
         137                 the command was killed by us; -9, rlock was
         125                 rlock failed between lock and command; only where its guard was killed
     """
-    quiet = not contest.hits and not contest.befell
+    stood_still = contest.watch.longest_gap_ms(run.begun, run.ended) > run.ttl_ms / 5
+    quiet = not contest.hits and not contest.befell and not stood_still
     struck = run.strike if run.struck else None
     status = run.status
     started, ended = bool(commands), bool(commands) and all(command.end is not None for command in commands)
@@ -212,8 +214,7 @@ def allowed(run, commands, contest):
         return text
     if status in (69, 75) and not started:
         return None
-    if status == 79 and (not quiet or struck in ("stop-rlock", "stop-group", "stop-both", "stop-nested") or
-                         contest.watch.longest_gap_ms(run.begun, run.ended) > run.ttl_ms / 5):
+    if status == 79 and (not quiet or struck in ("stop-rlock", "stop-group", "stop-both", "stop-nested")):
         return None
     if status == 143 and struck in ("term-rlock", "term-nested") or (
             status == -15 and struck == "term-rlock" and not started):

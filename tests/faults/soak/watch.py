@@ -25,14 +25,19 @@ class Watch(threading.Thread):
         self.connections = {}
         self.over = threading.Event()
         self.sent, self.got, self.owner = array("q"), array("q"), array("l")
+        self.naps, self.napped = array("d"), array("q")  # how long each sleep between two looks took, and when it ended
         self.expires_ms = array("q")  # as the server says: Unix time
         self.ahead = None
         self.tokens, self.numbers = [None], {None: 0}
         self.ends = {}  # number of a token -> the latest expiry it was seen with, CLOCK_BOOTTIME ns
 
     def run(self):
+        before = time.monotonic()
         while not self.over.wait(self.poll_s):
+            self.naps.append(time.monotonic() - before)
+            self.napped.append(boottime_ns())
             self.look()
+            before = time.monotonic()
 
     def ask(self, server):
         """(token or "", expiry), None where it does not answer or does not know."""
@@ -103,6 +108,12 @@ class Watch(threading.Thread):
     def lease_end(self, token):
         """The latest expiry that a token was seen with, None where it was not seen."""
         return self.ends.get(self.numbers.get(token))
+
+    def slowness(self, start, end):
+        """How many times longer a short sleep took between two times than on an idle machine."""
+        first, last = bisect.bisect_left(self.napped, start), bisect.bisect_right(self.napped, end)
+        naps = self.naps[first:last + 1]
+        return max(1, sum(naps) / len(naps) / self.poll_s / 1.2) if naps else 1
 
     def longest_gap_ms(self, start, end):
         """Between two observations: how long an ordinary thread of this machine had to wait meanwhile, and the servers."""
