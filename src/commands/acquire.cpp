@@ -13,8 +13,8 @@
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "show/json.hpp"
+#include "show/messages.hpp"
 #include "show/print.hpp"
-#include "show/tell.hpp"
 #include "show/waiting.hpp"
 
 namespace rlock::commands {
@@ -98,7 +98,7 @@ int acquire(const Options& options) {
   if (!lease) return report(lease.error(), options, &signals, start);
   if (!*lease) return report_busy(options, options.key, acquisition.met(), backend->name());
   if (base::is_logged(base::LogLevel::info)) {
-    show::tell_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
+    show::report_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
   }
   if (*kept) {
     const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));

@@ -13,7 +13,7 @@
 #include "lock/renewal.hpp"
 #include "process/background.hpp"
 #include "process/keeper.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::commands {
 
@@ -79,7 +79,7 @@ class Keeping {
       return;
     }
     if (ending != process::Keeper::Ending::released) release_everywhere(*held_, lease_ends());
-    if (ending == process::Keeper::Ending::ended) tell_released();
+    if (ending == process::Keeper::Ending::ended) report_released();
     keeper_->end();
     renewal_.reset();  // its thread ends before the process does
   }
@@ -95,8 +95,8 @@ class Keeping {
   base::Instant lease_ends() const { return terms_.ends_on_server(permit_->until()); }
 
   // To syslog alone: the process has ended, and its standard error with it.
-  void tell_released() const {
-    show::tell_released(options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from);
+  void report_released() const {
+    show::report_released(options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from);
   }
 
   std::string words(base::Permit::Loss loss) const {
@@ -106,7 +106,7 @@ class Keeping {
         options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
         watched_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
-    return lost.tell_syslog();
+    return lost.for_syslog();
   }
 
   const Options& options_;

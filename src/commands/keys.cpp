@@ -15,7 +15,7 @@
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 #include "show/waiting.hpp"
 
 namespace rlock::commands {
@@ -117,7 +117,7 @@ Result<Outcome> Keys::acquire_own() {
     if (!first) release_left();
     if (!first && !base::may_pass(first.error())) return first;
     outcome = first.value_or(Outcome::busy);
-    if (first && outcome == Outcome::busy) tell_of_a_run_above();
+    if (first && outcome == Outcome::busy) report_run_above();
   }
   if (outcome == Outcome::busy) {
     show::Waiting waiting(options_.key, signals_);
@@ -141,7 +141,7 @@ Result<bool> Keys::outer_runs_hold() const {
   return true;
 }
 
-void Keys::tell_of_a_run_above() const {
+void Keys::report_run_above() const {
   const auto& met = leases_.met();
   const auto* holder = met && met->holder ? &met->holder->who : nullptr;
   if (holder == nullptr || holder->host != lock::Who::describe(::getpid(), "", "").host) return;
@@ -176,7 +176,7 @@ void Keys::set_environment() const {
 void Keys::tell() const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : std::span(held_).first(names_.size()))
-    show::tell_acquired(key.key, key.fence, waited_, terms_.ttl);
+    show::report_acquired(key.key, key.fence, waited_, terms_.ttl);
 }
 
 std::uint64_t Keys::fence(const std::string& key) const {
@@ -184,17 +184,17 @@ std::uint64_t Keys::fence(const std::string& key) const {
   return held == held_.end() ? 0 : held->fence;
 }
 
-void Keys::tell_released(std::chrono::nanoseconds held, const lock::LastRun& run) const {
+void Keys::report_released(std::chrono::nanoseconds held, const lock::LastRun& run) const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : held_) {
-    if (key.token == leases_.token()) show::tell_released(key.key, key.fence, held, &run);
+    if (key.token == leases_.token()) show::report_released(key.key, key.fence, held, &run);
   }
 }
 
-void Keys::tell_taken() {
+void Keys::report_taken() {
   base::PlainPoller plain;
   const auto lock = leases_.inspect_concerned({base::BootClock::now() + max_question, plain});
-  if (lock) show::tell_taken(leases_.concerned_key(), *lock);
+  if (lock) show::report_taken(leases_.concerned_key(), *lock);
 }
 
 void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {

@@ -53,9 +53,9 @@ class Keys {
   /// For -v.
   void tell() const;
   /// Likewise, of those that this run has acquired.
-  void tell_released(std::chrono::nanoseconds held, const lock::LastRun& run) const;
+  void report_released(std::chrono::nanoseconds held, const lock::LastRun& run) const;
   /// After a release that found the lock with another: asks the server once who that is, and says so.
-  void tell_taken();
+  void report_taken();
   /// In the guard of a dead rlock, over connections of its own; until `until`. prepare: before each try.
   void release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const;
 
@@ -65,7 +65,7 @@ class Keys {
   base::Result<lock::Several::Outcome> acquire_own();
   void release_left() const;
   base::Result<bool> outer_runs_hold() const;
-  void tell_of_a_run_above() const;
+  void report_run_above() const;
   std::unique_ptr<lock::Backend> open(const lock::Name& name) const;
   lock::Request request_for(const lock::Name& name) const;
 

@@ -64,10 +64,10 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
   const auto timeout = options_.nonblock ? base::Duration(0) : options_.connect_timeout;
   const auto limit = std::min(base::BootClock::now() + timeout, patience_.end);
   auto checked = RLOCK_TRY(check_until(limit));
-  if (checked.holder == lock::Standing::Holder::nobody) {
+  if (checked.holder == lock::Ownership::Holder::nobody) {
     if (const auto outer = process::OuterRun::find_by(known->token)) checked = RLOCK_TRY(await_reclaim(*outer));
   }
-  if (checked.holder != lock::Standing::Holder::us) return std::nullopt;
+  if (checked.holder != lock::Ownership::Holder::us) return std::nullopt;
   if (!checked.mode.covers(request_.mode)) {
     return base::fail(base::ErrorCode::configuration, request_.name.key + " is held " + checked.mode.how() +
                                                           " around this run, which asks to hold it " +
@@ -88,14 +88,14 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
     const auto renewed = RLOCK_TRY(base::until_served(limit, signals_, [&](base::Instant until) {
       return backend_.renew(request_, lock::Watch::no, {std::min(until, patience_.end), signals_});
     }));
-    if (renewed.holder != lock::Standing::Holder::us) return std::nullopt;
+    if (renewed.holder != lock::Ownership::Holder::us) return std::nullopt;
     held.lease.counts_from = renewed.counts_from;
   }
   name.keep();
   return held;
 }
 
-Result<lock::Standing> Reentry::check_until(base::Instant limit) {
+Result<lock::Ownership> Reentry::check_until(base::Instant limit) {
   return base::until_served(limit, signals_, [&](base::Instant until) {
     return backend_.check(request_, {std::min(until, patience_.end), signals_});
   });
@@ -104,14 +104,14 @@ Result<lock::Standing> Reentry::check_until(base::Instant limit) {
 // Nobody holds the lock that the run around this one held a moment ago. If the server has forgotten it, that run
 // reclaims it at once. If this run acquired it, the outer one would lose it; if it queued, each would wait for the
 // other. The time for this is bounded, since a run may go on without its lock (--on-lost warn).
-Result<lock::Standing> Reentry::await_reclaim(const process::OuterRun& outer) {
+Result<lock::Ownership> Reentry::await_reclaim(const process::OuterRun& outer) {
   base::log_debug(request_.name.key + " is held by nobody; waiting for the run around this one to reclaim it");
   const auto now = base::BootClock::now();
   const auto wait = std::min(patience_.give_up, now + options_.connect_timeout);
   const auto until = std::min(std::max<base::Instant>(wait, now + 1s), patience_.end);
   while (true) {
     auto checked = RLOCK_TRY(check_until(until));
-    if (checked.holder != lock::Standing::Holder::nobody || base::BootClock::now() >= until) return checked;
+    if (checked.holder != lock::Ownership::Holder::nobody || base::BootClock::now() >= until) return checked;
     const auto state = RLOCK_TRY(outer.state_by(until, signals_));
     if (state != process::OuterRun::State::holds) return checked;
     if (signals_.wait({}, base::BootClock::now() + reclaim_pause) == base::Readiness::interrupted) {

@@ -43,8 +43,8 @@ class Reentry {
   base::Result<std::optional<Found>> operator()();
 
  private:
-  base::Result<lock::Standing> check_until(base::Instant limit);
-  base::Result<lock::Standing> await_reclaim(const process::OuterRun& outer);
+  base::Result<lock::Ownership> check_until(base::Instant limit);
+  base::Result<lock::Ownership> await_reclaim(const process::OuterRun& outer);
   base::Instant last_look() const;
 
   const Options& options_;

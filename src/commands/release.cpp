@@ -7,7 +7,7 @@
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::commands {
 
@@ -59,9 +59,9 @@ int release(const Options& options) {
       base::log_note(options.key + " is not held with this token; a try that went unanswered may have released it");
       return base::exit_success;
     case lock::ReleaseOutcome::absent:
-      return report_not_held(options, *backend, place->name, lock::Standing::Holder::nobody);
+      return report_not_held(options, *backend, place->name, lock::Ownership::Holder::nobody);
     case lock::ReleaseOutcome::not_owner:
-      return report_not_held(options, *backend, place->name, lock::Standing::Holder::other);
+      return report_not_held(options, *backend, place->name, lock::Ownership::Holder::other);
     case lock::ReleaseOutcome::other_form:
       return report_end(base::exit_lost, "not released: " + options.key + " is held; " + other_form(options), options);
     case lock::ReleaseOutcome::not_a_lock:

@@ -20,7 +20,7 @@ int renew(const Options& options) {
       base::BootClock::now() + options.connect_timeout, signals,
       [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });
   if (!renewed) return report(renewed.error(), options, &signals, start);
-  if (renewed->holder != lock::Standing::Holder::us) {
+  if (renewed->holder != lock::Ownership::Holder::us) {
     return report_not_held(options, *backend, place->name, renewed->holder);
   }
   base::log_info("renewed " + options.key, {"renewed",

@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/terms.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::commands {
 
@@ -128,8 +128,8 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 }
 
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
-                    lock::Standing::Holder holder) {
-  if (holder != lock::Standing::Holder::other) {
+                    lock::Ownership::Holder holder) {
+  if (holder != lock::Ownership::Holder::other) {
     auto lost = show::Lost::to_nobody(options.key, base::exit_lost);
     if (options.key.find_first_of("*?[") != std::string::npos) {
       lost.message += "; KEY is not a pattern here: rlock status --format keys " + base::shell_quoted(options.key) +

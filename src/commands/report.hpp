@@ -28,7 +28,7 @@ int report_busy(const Options& options, const std::string& key, const std::optio
 /// Says that the token does not hold this key, and who does, which it asks the server for. Returns the exit status for
 /// lost.
 int report_not_held(const Options& options, lock::Backend& backend, const lock::Name& name,
-                    lock::Standing::Holder holder);
+                    lock::Ownership::Holder holder);
 
 /// Says that other data stands where the lock of this key would, and what may mend it.
 std::string not_a_lock(const std::string& key, const Options& options);

@@ -26,7 +26,7 @@
 #include "process/spawn.hpp"
 #include "process/supervise.hpp"
 #include "process/terminal.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::commands {
 
@@ -109,7 +109,7 @@ class Run {
     }
     end_.not_started(status);
     release(std::nullopt);
-    if (status == base::exit_lost) tell_lost("its lease ends already", "the command was not started");
+    if (status == base::exit_lost) report_lost("its lease ends already", "the command was not started");
     if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
     return status;
   }
@@ -157,7 +157,7 @@ class Run {
       act();
       return true;
     };
-    how.stopping = [&] { tell_stopping(); };
+    how.stopping = [&] { report_stopping(); };
     how.continued = [&] {
       if (renewal_) renewal_->check_now();
     };
@@ -167,11 +167,11 @@ class Run {
                               : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
                                                           : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
-      tell_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
+      report_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
     };
 
     if (options_.timeout > 0s) how.run_until = base::BootClock::now() + options_.timeout;
-    how.timed_out = [&] { tell_timed_out(); };
+    how.timed_out = [&] { report_timed_out(); };
 
     auto ending = process::supervise(child, signals_, *permit_, how, std::move(guard));
     const bool is_killed = ending.stopped ? how.guard.at_end == process::AtEnd::kill : ending.timed_out;
@@ -193,8 +193,8 @@ class Run {
     const auto outcome = release(std::move(ending.guard));
     const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
     if (ending.stopped || !in_time || is_lost) {
-      if (!ending.stopped) tell_lost("it was lost while the command ran", "check what that did");
-      if (outcome == Outcome::taken) keys_.tell_taken();
+      if (!ending.stopped) report_lost("it was lost while the command ran", "check what that did");
+      if (outcome == Outcome::taken) keys_.report_taken();
       return base::exit_lost;
     }
     return status_of(ending);
@@ -220,10 +220,10 @@ class Run {
     return lost;
   }
 
-  void tell_lost(const std::string& why, const std::string& then) const { lost(why, then).tell(); }
+  void report_lost(const std::string& why, const std::string& then) const { lost(why, then).tell(); }
 
   // Whoever presses Ctrl-Z learns what that costs, while there is time to go on.
-  void tell_stopping() const {
+  void report_stopping() const {
     const auto left = permit_->kill_at() - base::BootClock::now();
     if (keys_.leases().empty() || left <= 0s) return;
     const bool kills = options_.on_lost == OnLost::kill;
@@ -233,7 +233,7 @@ class Run {
                    {"stopped", {{"key", options_.key}, {"left_ms", show::ms_of(left)}}});
   }
 
-  void tell_timed_out() const {
+  void report_timed_out() const {
     base::log_error("stopping the command of " + options_.key + ": it has run for " +
                         base::format_duration(options_.timeout) + " (--timeout)",
                     {"timed_out",
@@ -243,7 +243,7 @@ class Run {
   }
 
   // To syslog alone: a guard has no standard error.
-  void tell_killed() const {
+  void report_killed() const {
     const auto held = end_.held_for();
     base::LogEvent event{"killed", {{"key", options_.key}, {"held_ms", show::ms_of(held)}}};
     std::ranges::move(show::ending_fields(end_.run()), std::back_inserter(event.fields));
@@ -268,7 +268,7 @@ class Run {
     task.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) task.title += " " + base::printable(key);
     task.lost = [this] {
-      return lost("rlock stood still until its lease ended", "its guard has killed the command").tell_syslog();
+      return lost("rlock stood still until its lease ended", "its guard has killed the command").for_syslog();
     };
     task.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
@@ -277,9 +277,9 @@ class Run {
       if (!end_.is_known()) {
         const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
         in_time ? end_.killed() : end_.lost();
-        tell_killed();
+        report_killed();
       }
-      keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { tell_end(leases); });
+      keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { report_end(leases); });
     };
     return task;
   }
@@ -304,7 +304,7 @@ class Run {
     base::GracePoller grace_poller(signals_);
     const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
       auto& leases = keys_.leases();
-      tell_end(leases);
+      report_end(leases);
       return leases.release({base::BootClock::now() + release_try, grace_poller});
     });
     renewal_.reset();  // its thread has ended before a guard is forked
@@ -330,7 +330,7 @@ class Run {
       return Outcome::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) {
-      keys_.tell_released(end_.held_for(), end_.run());
+      keys_.report_released(end_.held_for(), end_.run());
       return Outcome::released;
     }
     // Beside holders that a shared lock has anyway, there is nobody to name.
@@ -340,7 +340,7 @@ class Run {
   }
 
   // Before each try to release.
-  void tell_end(lock::Several& leases) const {
+  void report_end(lock::Several& leases) const {
     leases.release_with([&](const lock::Who& holder) { return end_.release_options(holder); });
   }
 

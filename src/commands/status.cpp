@@ -21,7 +21,7 @@ using base::Result;
 
 namespace {
 
-void tell_of_endless(const std::vector<show::ListedLock>& snapshots, const Options& options) {
+void report_endless(const std::vector<show::ListedLock>& snapshots, const Options& options) {
   const auto is_other_data = [](const show::ListedLock& s) { return s.lock.is_other_data; };
   if (const auto other = std::ranges::find_if(snapshots, is_other_data); other != snapshots.end()) {
     base::log_note(not_a_lock(other->key, options));
@@ -36,7 +36,7 @@ void tell_of_endless(const std::vector<show::ListedLock>& snapshots, const Optio
 }
 
 // Where the answer does not come, there is nothing to warn of: the locks were shown.
-void tell_of_setup(lock::Backend& backend) {
+void report_setup(lock::Backend& backend) {
   base::PlainPoller plain;
   const auto warnings = backend.warnings({base::BootClock::now() + backend.timeout(), plain});
   if (!warnings) return;
@@ -112,7 +112,7 @@ int status(const Options& options) {
   }
   const auto unseen = backend->unseen();
   if (options.format == Format::usual && !options.quiet) {
-    tell_of_endless(*snapshots, options);
+    report_endless(*snapshots, options);
     if (snapshots->empty() && unseen.empty()) {
       const std::string held = options.only_in_use ? " held or waited for" : "";
       base::log_note((options.key.empty() ? "no locks" + held : "no lock" + held + " matches " + options.key) + " at " +
@@ -124,7 +124,7 @@ int status(const Options& options) {
     return status;
   }
   const int seen = report_unseen(unseen, options);
-  if (options.verbose) tell_of_setup(*backend);
+  if (options.verbose) report_setup(*backend);
   if (!options.exit_code) return seen;
   const bool held =
       std::ranges::any_of(*snapshots, [](const show::ListedLock& snapshot) { return snapshot.lock.is_held(); });

@@ -12,7 +12,7 @@
 #include "lock/inspection.hpp"
 #include "lock/last_run.hpp"
 #include "lock/name.hpp"
-#include "lock/standing.hpp"
+#include "lock/ownership.hpp"
 #include "lock/who.hpp"
 
 namespace rlock::lock {
@@ -125,9 +125,9 @@ class Backend {
   /// somebody else touches the lock, as far as the server can do that; where it cannot, the next renewal finds out.
   /// Under Watch::no they do not, from the next renewal on at the latest. Where the server has restarted since the last
   /// renewal and nobody has held the lock since, it is reclaimed.
-  virtual base::Result<Standing> renew(const Request& request, Watch watch, base::Wait wait) = 0;
+  virtual base::Result<Ownership> renew(const Request& request, Watch watch, base::Wait wait) = 0;
   /// Who holds the lock. Writes nothing, so that nobody is told of a change.
-  virtual base::Result<Standing> check(const Request& request, base::Wait wait) = 0;
+  virtual base::Result<Ownership> check(const Request& request, base::Wait wait) = 0;
   /// Releases the lock, or takes the token out of the queue, and leaves a tombstone: a late acquire of this token does
   /// nothing.
   virtual base::Result<Released> release(const Request& request, const ReleaseOptions& options, base::Wait wait) = 0;

@@ -14,8 +14,8 @@ class Holding {
  public:
   virtual ~Holding() = default;
 
-  virtual base::Result<Standing> renew(Watch watch, base::Wait wait) = 0;
-  virtual base::Result<Standing> check(base::Wait wait) = 0;
+  virtual base::Result<Ownership> renew(Watch watch, base::Wait wait) = 0;
+  virtual base::Result<Ownership> check(base::Wait wait) = 0;
   virtual base::Result<Released> release(base::Wait wait) = 0;
   virtual std::vector<pollfd> wait_fds() const = 0;
   virtual base::Result<Event> drain() = 0;
@@ -31,8 +31,8 @@ class OneLease final : public Holding {
   /// request: that of the acquire.
   OneLease(Backend& backend, Request request) : backend_(backend), request_(std::move(request)) {}
 
-  base::Result<Standing> renew(Watch watch, base::Wait wait) override { return backend_.renew(request_, watch, wait); }
-  base::Result<Standing> check(base::Wait wait) override { return backend_.check(request_, wait); }
+  base::Result<Ownership> renew(Watch watch, base::Wait wait) override { return backend_.renew(request_, watch, wait); }
+  base::Result<Ownership> check(base::Wait wait) override { return backend_.check(request_, wait); }
   base::Result<Released> release(base::Wait wait) override { return backend_.release(request_, {}, wait); }
   std::vector<pollfd> wait_fds() const override { return backend_.wait_fds(); }
   base::Result<Event> drain() override { return backend_.drain(); }

@@ -41,22 +41,22 @@ void Several::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
   });
 }
 
-void Several::Part::heard(const Standing& renewed, Instant deadline_before, const LeaseTerms& terms) {
+void Several::Part::heard(const Ownership& renewed, Instant deadline_before, const LeaseTerms& terms) {
   if (!renewed.is_of_lease(fence) || renewed.is_reclaimed_late(deadline_before)) {
     lose(renewed);
     return;
   }
-  if (renewed.is_reclaimed) tell_reclaimed(backend->name(), request.name.key);
+  if (renewed.is_reclaimed) report_reclaimed(backend->name(), request.name.key);
   if (fence == 0) fence = renewed.fence;
   counts_from = renewed.counts_from;
   deadline = terms.deadline(counts_from);
   next_renewal = terms.renew_at(counts_from);
 }
 
-void Several::Part::lose(const Standing& standing) {
-  const bool is_taken = standing.holder == Standing::Holder::other;
-  lost = Standing{.holder = is_taken ? Standing::Holder::other : Standing::Holder::nobody,
-                  .is_released = standing.is_released};
+void Several::Part::lose(const Ownership& ownership) {
+  const bool is_taken = ownership.holder == Ownership::Holder::other;
+  lost = Ownership{.holder = is_taken ? Ownership::Holder::other : Ownership::Holder::nobody,
+                   .is_released = ownership.is_released};
 }
 
 void Several::Part::check(Instant until) {

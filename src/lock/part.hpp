@@ -44,14 +44,14 @@ struct Several::Part {
   base::Instant next_renewal{};      ///< while other keys are waited for
   bool is_left = false;              ///< it was not acquired, and releasing what the server may hold had no answer
   std::optional<base::Error> error;  ///< of the last call
-  std::optional<Standing> lost;      ///< and who holds it instead
+  std::optional<Ownership> lost;     ///< and who holds it instead
   std::optional<Released> released;
   base::Fiber call;  ///< the call that is under way; it ends before what it writes to
 
  private:
   void ask(base::Instant until, std::function<void(base::Wait)> step);
-  void heard(const Standing& renewed, base::Instant deadline_before, const LeaseTerms& terms);
-  void lose(const Standing& standing);
+  void heard(const Ownership& renewed, base::Instant deadline_before, const LeaseTerms& terms);
+  void lose(const Ownership& ownership);
 };
 
 }  // namespace rlock::lock

@@ -190,7 +190,7 @@ Instant Renewal::renew_at(Instant counts_from) const {
 
 Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (BootClock::now() >= permit_.until()) return Proceed::no;
-  if (vain_checks_ >= max_vain_checks) tell_unwatched();
+  if (vain_checks_ >= max_vain_checks) report_unwatched();
   vain_checks_ = 0;
   const auto renewed = holding_.renew(BootClock::now() < watch_at_ ? Watch::no : Watch::yes, one_try(poller));
   looked_at_ = BootClock::now();
@@ -201,7 +201,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
       permit_.revoke(base::Permit::Loss::taken);
       return Proceed::no;
     }
-    tell_failing(renewed.error());
+    report_failing(renewed.error());
     next_ = BootClock::now() + terms_.retry_pause();
     return Proceed::yes;
   }
@@ -210,16 +210,16 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
     permit_.revoke(base::Permit::Loss::gone);
     return Proceed::no;
   }
-  if (renewed->is_reclaimed) tell_reclaimed(holding_.name(), key());
+  if (renewed->is_reclaimed) report_reclaimed(holding_.name(), key());
   // An answer that comes after its own deadline proves nothing.
   const auto deadline = terms_.deadline(renewed->counts_from);
   if (BootClock::now() < deadline) permit_.extend(deadline);
   next_ = renew_at(renewed->counts_from);
-  tell_renewed(renewed->fence);
+  report_renewed(renewed->fence);
   return Proceed::yes;
 }
 
-void Renewal::tell_unwatched() {
+void Renewal::report_unwatched() {
   watch_at_ = BootClock::now() + watch_again_after;
   base::log_debug(holding_.name() + " reports changes of " + key() +
                   " that did not happen: its tracking-table-max-keys may be too small. For the next " +
@@ -227,7 +227,7 @@ void Renewal::tell_unwatched() {
 }
 
 // Of many tries in a row the first one, and how it ended.
-void Renewal::tell_failing(const base::Error& error) {
+void Renewal::report_failing(const base::Error& error) {
   if (std::exchange(failing_since_, failing_since_ ? failing_since_ : looked_at_)) return;
   const auto left = permit_.until() - looked_at_;
   base::log_info("not renewed: " + error.message + "; the lease of " + key() + " lasts for another " +
@@ -238,7 +238,7 @@ void Renewal::tell_failing(const base::Error& error) {
                    {"left_ms", std::chrono::duration_cast<std::chrono::milliseconds>(left).count()}}});
 }
 
-void Renewal::tell_renewed(std::uint64_t fence) {
+void Renewal::report_renewed(std::uint64_t fence) {
   const base::LogEvent event{"renewed",
                              {{"key", key()},
                               {"fence", static_cast<std::int64_t>(fence)},
@@ -256,7 +256,7 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   looked_at_ = BootClock::now();
   // The server may have restarted: a renewal would reclaim the lock.
   const bool may_be_reclaimed =
-      checked && checked->holder == Standing::Holder::nobody && !checked->is_released && !permit_.revoked();
+      checked && checked->holder == Ownership::Holder::nobody && !checked->is_released && !permit_.revoked();
   if (checked && !may_be_reclaimed) {
     const auto proceed = judge(*checked);
     if (proceed == Proceed::yes) ++vain_checks_;
@@ -268,13 +268,13 @@ Renewal::Proceed Renewal::check_once(StopPoller& poller) {
   return Proceed::yes;
 }
 
-Renewal::Proceed Renewal::judge(const Standing& standing) {
-  if (standing.is_of_lease(lease_.fence)) return Proceed::yes;
-  if (standing.is_released && on_release_ == OnRelease::end) {
+Renewal::Proceed Renewal::judge(const Ownership& ownership) {
+  if (ownership.is_of_lease(lease_.fence)) return Proceed::yes;
+  if (ownership.is_released && on_release_ == OnRelease::end) {
     permit_.revoke(base::Permit::Loss::released);
     return Proceed::no;
   }
-  permit_.revoke(standing.holder == Standing::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
+  permit_.revoke(ownership.holder == Ownership::Holder::other ? base::Permit::Loss::taken : base::Permit::Loss::gone);
   return Proceed::no;
 }
 

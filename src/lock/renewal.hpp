@@ -53,10 +53,10 @@ class Renewal {
   Woken sleep(StopPoller& poller, base::Instant until, Turn& turn);
   Proceed renew_once(StopPoller& poller);
   Proceed check_once(StopPoller& poller);
-  Proceed judge(const Standing& standing);
-  void tell_unwatched();
-  void tell_failing(const base::Error& error);
-  void tell_renewed(std::uint64_t fence);
+  Proceed judge(const Ownership& ownership);
+  void report_unwatched();
+  void report_failing(const base::Error& error);
+  void report_renewed(std::uint64_t fence);
   base::Wait one_try(StopPoller& poller) const;
   base::Instant renew_at(base::Instant counts_from) const;
   const std::string& key() const { return holding_.request().name.key; }

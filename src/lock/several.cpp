@@ -100,12 +100,12 @@ Result<void> Several::await_calls(Wait wait) {
 const Several::Part* Several::lost() const {
   const Part* worst = nullptr;
   for (const auto& part : parts_) {
-    if (part->lost && (worst == nullptr || part->lost->holder == Standing::Holder::other)) worst = part.get();
+    if (part->lost && (worst == nullptr || part->lost->holder == Ownership::Holder::other)) worst = part.get();
   }
   return worst;
 }
 
-Result<Standing> Several::standing() {
+Result<Ownership> Several::ownership() {
   if (const auto* part = lost()) {
     concerns(*part);
     return *part->lost;
@@ -119,11 +119,11 @@ Result<Standing> Several::standing() {
     return base::fail(failed->error->code, failed->request.name.key + ": " + failed->error->message);
   }
   const auto whole = lease();
-  return Standing{.holder = Standing::Holder::us, .fence = whole.fence, .counts_from = whole.counts_from};
+  return Ownership{.holder = Ownership::Holder::us, .fence = whole.fence, .counts_from = whole.counts_from};
 }
 
 // What an earlier try of the same renewal has renewed is not asked for again.
-Result<Standing> Several::renew(Watch watch, Wait wait) {
+Result<Ownership> Several::renew(Watch watch, Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->renew(request(), watch, wait);
   begin();
   if (renewing_since_ == Instant{}) renewing_since_ = BootClock::now();
@@ -133,19 +133,19 @@ Result<Standing> Several::renew(Watch watch, Wait wait) {
     }
   }
   RLOCK_TRY(await_calls(wait));
-  auto result = standing();
+  auto result = ownership();
   if (result) renewing_since_ = {};
   return result;
 }
 
-Result<Standing> Several::check(Wait wait) {
+Result<Ownership> Several::check(Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->check(request(), wait);
   begin();
   for (auto& part : parts_) part->check(wait.until());
   while (is_any_running()) {
     if (base::drive(calls(), {}, wait) == base::Readiness::interrupted) return base::interrupted();
   }
-  return standing();
+  return ownership();
 }
 
 Result<Released> Several::release(Wait wait) {

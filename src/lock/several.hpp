@@ -71,8 +71,8 @@ class Several final : public Holding {
   /// The key that was lost, or that could not be renewed or released. Any thread may ask.
   const std::string& concerned_key() const;
 
-  base::Result<Standing> renew(Watch watch, base::Wait wait) override;
-  base::Result<Standing> check(base::Wait wait) override;
+  base::Result<Ownership> renew(Watch watch, base::Wait wait) override;
+  base::Result<Ownership> check(base::Wait wait) override;
   /// Those of add_held() stay. A key that was released is not released again.
   base::Result<Released> release(base::Wait wait) override;
   std::vector<pollfd> wait_fds() const override;
@@ -101,7 +101,7 @@ class Several final : public Holding {
   bool is_any_running() const;
   void begin();
   base::Result<void> await_calls(base::Wait wait);
-  base::Result<Standing> standing();
+  base::Result<Ownership> ownership();
   void concerns(const Part& part);
 
   LeaseTerms terms_;

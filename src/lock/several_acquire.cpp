@@ -50,7 +50,7 @@ void Several::renew_held() {
   const auto now = BootClock::now();
   for (auto& part : parts_) {
     if (!part->is_held()) continue;
-    if (now >= part->deadline) part->lost = Standing{};
+    if (now >= part->deadline) part->lost = Ownership{};
     if (part->lost || part->call.is_running() || now < part->next_renewal) continue;
     if (part->error) base::log_debug("not renewed: " + part->request.name.key + ": " + part->error->message);
     part->renew(Watch::no, terms_, std::min(now + terms_.max_try(), part->deadline));
@@ -154,7 +154,7 @@ Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller&
   }
   const auto now = BootClock::now();
   for (auto& part : parts_) {
-    if (now >= terms_.stop_at(part->deadline)) part->lost = Standing{};
+    if (now >= terms_.stop_at(part->deadline)) part->lost = Ownership{};
   }
   return {};
 }

@@ -6,7 +6,7 @@
 
 #include "base/duration.hpp"
 #include "base/time_text.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::show {
 

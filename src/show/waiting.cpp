@@ -13,7 +13,7 @@
 #include "base/log.hpp"
 #include "base/screen.hpp"
 #include "base/time_text.hpp"
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 namespace rlock::show {
 

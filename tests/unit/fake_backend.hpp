@@ -25,16 +25,16 @@ class FakeBackend final : public Backend {
     may_hold_ = true;
     return take<base::Result<Acquired>>(acquired);
   }
-  base::Result<Standing> renew(const Request&, Watch watch, base::Wait) override {
+  base::Result<Ownership> renew(const Request&, Watch watch, base::Wait) override {
     const std::lock_guard hold(mutex_);
     ++renewals;
     unwatched += watch == Watch::no ? 1 : 0;
-    return take<base::Result<Standing>>(renewed);
+    return take<base::Result<Ownership>>(renewed);
   }
-  base::Result<Standing> check(const Request&, base::Wait) override {
+  base::Result<Ownership> check(const Request&, base::Wait) override {
     const std::lock_guard hold(mutex_);
     ++checks;
-    return take<base::Result<Standing>>(checked);
+    return take<base::Result<Ownership>>(checked);
   }
   base::Result<Released> release(const Request&, const ReleaseOptions&, base::Wait) override {
     ++releases;
@@ -79,8 +79,8 @@ class FakeBackend final : public Backend {
 
   // Made when they are asked for: an instant in them is that of the question.
   std::deque<std::function<base::Result<Acquired>()>> acquired;
-  std::deque<std::function<base::Result<Standing>()>> renewed;
-  std::deque<std::function<base::Result<Standing>()>> checked;
+  std::deque<std::function<base::Result<Ownership>()>> renewed;
+  std::deque<std::function<base::Result<Ownership>()>> checked;
   std::deque<std::function<base::Result<Released>()>> released;  ///< none: it was
   bool is_noisy = false;  ///< from the first event on there is always something to read
   std::vector<Queue> acquires;

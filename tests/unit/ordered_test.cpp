@@ -16,7 +16,7 @@ using base::BootClock;
 using base::ErrorCode;
 using base::Result;
 using lock::Mode;
-using lock::Standing;
+using lock::Ownership;
 using State = Record::State;
 
 constexpr base::Duration ttl = 10s;
@@ -308,7 +308,7 @@ TEST_F(OrderedTest, ARenewalByAnotherProcessNeverShortensTheLease) {
   shorter.ttl = 2s;
   const auto renewed = other.renew(shorter, lock::Watch::no, soon());
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Standing::Holder::us);
+  EXPECT_EQ(renewed->holder, Ownership::Holder::us);
   EXPECT_EQ(listed("a").record->ttl, ttl);
 }
 
@@ -316,8 +316,8 @@ TEST_F(OrderedTest, AWaitersTokenIsNotThatOfAHolder) {
   EXPECT_TRUE(acquire("a"));
   EXPECT_FALSE(acquire("b"));
   Ordered other(std::make_unique<FakeStore>(members));
-  EXPECT_EQ(other.renew(request("b"), lock::Watch::no, soon())->holder, Standing::Holder::other);
-  EXPECT_EQ(other.check(request("b"), soon())->holder, Standing::Holder::other);
+  EXPECT_EQ(other.renew(request("b"), lock::Watch::no, soon())->holder, Ownership::Holder::other);
+  EXPECT_EQ(other.check(request("b"), soon())->holder, Ownership::Holder::other);
 }
 
 TEST_F(OrderedTest, ALockThatIsGoneIsNotRenewedAndOneReleasedElsewhereSaysSo) {
@@ -325,7 +325,7 @@ TEST_F(OrderedTest, ALockThatIsGoneIsNotRenewedAndOneReleasedElsewhereSaysSo) {
   Ordered other(std::make_unique<FakeStore>(members));
   EXPECT_EQ(other.release(request("a"), {}, soon())->outcome, lock::ReleaseOutcome::released);
   const auto renewed = client("a").renew(request("a"), lock::Watch::yes, soon());
-  EXPECT_EQ(renewed->holder, Standing::Holder::nobody);
+  EXPECT_EQ(renewed->holder, Ownership::Holder::nobody);
   EXPECT_TRUE(renewed->is_released);
 }
 

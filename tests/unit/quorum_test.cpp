@@ -37,28 +37,29 @@ class FakeVoter final : public Voter {
       return lock::Busy{.rank = 0, .holder_ttl = 1s, .ticket = queue == lock::Queue::yes ? 7 : 0};
     return lock::Grant{fence_of_holder, sent, run_id};
   }
-  base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch, Wait wait) override {
+  base::Result<lock::Ownership> renew(const lock::Request& request, lock::Watch, Wait wait) override {
     const auto sent = BootClock::now();
     asked.push_back("renew");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     const bool reclaims = holder.empty() && has_restarted;
     if (reclaims) holder = request.token;
     if (holder == request.token) {
-      return lock::Standing{.holder = lock::Standing::Holder::us,
-                            .fence = fence_of_holder,
-                            .counts_from = sent,
-                            .is_reclaimed = reclaims};
+      return lock::Ownership{.holder = lock::Ownership::Holder::us,
+                             .fence = fence_of_holder,
+                             .counts_from = sent,
+                             .is_reclaimed = reclaims};
     }
-    return lock::Standing{.holder = holder.empty() ? lock::Standing::Holder::nobody : lock::Standing::Holder::other};
+    return lock::Ownership{.holder = holder.empty() ? lock::Ownership::Holder::nobody : lock::Ownership::Holder::other};
   }
-  base::Result<lock::Standing> check(const lock::Request& request, Wait wait) override {
+  base::Result<lock::Ownership> check(const lock::Request& request, Wait wait) override {
     asked.push_back("check");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    if (holder == request.token) return lock::Standing{.holder = lock::Standing::Holder::us, .fence = fence_of_holder};
-    const lock::Standing standing{.holder =
-                                      holder.empty() ? lock::Standing::Holder::nobody : lock::Standing::Holder::other};
+    if (holder == request.token)
+      return lock::Ownership{.holder = lock::Ownership::Holder::us, .fence = fence_of_holder};
+    const lock::Ownership ownership{.holder = holder.empty() ? lock::Ownership::Holder::nobody
+                                                             : lock::Ownership::Holder::other};
     if (on_check) on_check();
-    return standing;
+    return ownership;
   }
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions&, Wait wait) override {
     asked.push_back("release");
@@ -152,7 +153,7 @@ class QuorumTest : public testing::Test {
   base::Result<lock::Acquired> acquire(lock::Queue queue = lock::Queue::no) {
     return quorum_->acquire(request_, queue, {BootClock::now() + 300ms, plain_});
   }
-  base::Result<lock::Standing> renew() {
+  base::Result<lock::Ownership> renew() {
     return quorum_->renew(request_, lock::Watch::no, {BootClock::now() + 300ms, plain_});
   }
   static bool is_grant(const base::Result<lock::Acquired>& acquired) {
@@ -358,7 +359,7 @@ TEST_F(QuorumTest, SlowServersAreWaitedForWhereAMajorityNeedsThem) {
   const auto before = BootClock::now();
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, lock::Standing::Holder::us);
+  EXPECT_EQ(renewed->holder, lock::Ownership::Holder::us);
   EXPECT_GE(renewed->counts_from, before);
   EXPECT_TRUE(quorum_->check(request_, {BootClock::now() + 300ms, plain_}));
   EXPECT_TRUE(quorum_->release(request_, {}, {BootClock::now() + 300ms, plain_}));
@@ -452,7 +453,7 @@ TEST_F(QuorumTest, AnEmptyServerIsTakenBackBeforeItsVoteEnds) {
   s_[0]->restart();
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, lock::Standing::Holder::us);
+  EXPECT_EQ(renewed->holder, lock::Ownership::Holder::us);
   EXPECT_EQ(s_[0]->holder, "me");
 }
 
@@ -465,14 +466,14 @@ TEST_F(QuorumTest, WhatIsTakenBackAfterItsVoteHasEndedDoesNotCount) {
     s_[i]->delay = 100ms;
   }
   const auto renewed = renew();
-  EXPECT_FALSE(renewed && renewed->holder == lock::Standing::Holder::us);
+  EXPECT_FALSE(renewed && renewed->holder == lock::Ownership::Holder::us);
 }
 
 TEST_F(QuorumTest, WhoDoesNotHoldALockDoesNotAcquireItByRenewing) {
   for (const std::size_t i : {0U, 1U}) s_[i]->holder = "me";
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, lock::Standing::Holder::nobody);
+  EXPECT_EQ(renewed->holder, lock::Ownership::Holder::nobody);
   EXPECT_EQ(ours(), 2U);
 }
 
@@ -489,7 +490,7 @@ TEST_F(QuorumTest, LostWhereAMajorityIsAnothers) {
   hold({0, 1, 2});
   const auto renewed = renew();
   ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, lock::Standing::Holder::other);
+  EXPECT_EQ(renewed->holder, lock::Ownership::Holder::other);
 }
 
 // Another process acquired it, with 5. Two servers were won behind that, with fences that only they know.

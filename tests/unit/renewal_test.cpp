@@ -13,15 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 using base::BootClock;
 using base::ErrorCode;
-using Holder = Standing::Holder;
+using Holder = Ownership::Holder;
 using Loss = base::Permit::Loss;
 
 constexpr base::Duration ttl = 600ms;
 const Request request{Name{"k", "k"}, "token", ttl, {}};
 
-base::Result<Standing> ours() { return Standing{Holder::us, 7, BootClock::now()}; }
-base::Result<Standing> unshaped() { return base::fail(ErrorCode::internal, "not understood"); }
-base::Result<Standing> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
+base::Result<Ownership> ours() { return Ownership{Holder::us, 7, BootClock::now()}; }
+base::Result<Ownership> unshaped() { return base::fail(ErrorCode::internal, "not understood"); }
+base::Result<Ownership> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
 
 class RenewalTest : public testing::Test {
  protected:
@@ -50,7 +50,7 @@ class RenewalTest : public testing::Test {
 
 TEST_F(RenewalTest, ExtendsThePermitFromWhenTheRequestWasSent) {
   const auto sent = start + 100ms;
-  backend.renewed = {[=] { return Standing{Holder::us, 7, sent}; }, unanswered};
+  backend.renewed = {[=] { return Ownership{Holder::us, 7, sent}; }, unanswered};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(renewed_times(2));
   renewal.stop();
@@ -58,7 +58,7 @@ TEST_F(RenewalTest, ExtendsThePermitFromWhenTheRequestWasSent) {
 }
 
 TEST_F(RenewalTest, AnAnswerThatComesAfterItsOwnDeadlineProvesNothing) {
-  backend.renewed = {[&] { return Standing{Holder::us, 7, start - 2 * ttl}; }};
+  backend.renewed = {[&] { return Ownership{Holder::us, 7, start - 2 * ttl}; }};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(renewed_times(3));
   renewal.stop();
@@ -81,9 +81,9 @@ TEST_F(RenewalTest, NoAnswerIsAskedAgainAndIsNoLoss) {
 }
 
 TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
-  for (const auto& [found, loss] : {std::pair(Standing{Holder::nobody}, Loss::gone),
-                                    std::pair(Standing{Holder::us, 8, BootClock::now()}, Loss::gone),
-                                    std::pair(Standing{Holder::other}, Loss::taken)}) {
+  for (const auto& [found, loss] : {std::pair(Ownership{Holder::nobody}, Loss::gone),
+                                    std::pair(Ownership{Holder::us, 8, BootClock::now()}, Loss::gone),
+                                    std::pair(Ownership{Holder::other}, Loss::taken)}) {
     auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
     FakeBackend other;
     other.renewed = {[found] { return found; }};
@@ -99,7 +99,7 @@ TEST_F(RenewalTest, ALockThatWasReleasedWithOurTokenIsNoLossWhereThatIsItsEnd) {
     for (const auto on_release : {OnRelease::end, OnRelease::lost}) {
       auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
       FakeBackend other;
-      other.renewed = {[holder] { return Standing{.holder = holder, .is_released = true}; }};
+      other.renewed = {[holder] { return Ownership{.holder = holder, .is_released = true}; }};
       OneLease held(other, request);
       Renewal one(held, Lease{"token", 7, start}, terms, fresh, on_release);
       ASSERT_TRUE(one.start());
@@ -111,7 +111,7 @@ TEST_F(RenewalTest, ALockThatWasReleasedWithOurTokenIsNoLossWhereThatIsItsEnd) {
 
 TEST_F(RenewalTest, AReclaimedLockCountsOnlyBeforeTheEndOfTheLeaseOfBefore) {
   const auto reclaimed = [] {
-    return Standing{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
+    return Ownership{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
   };
   backend.renewed = {reclaimed, [&] {
                        while (BootClock::now() < permit.until()) base::PlainPoller().wait({}, permit.until());
@@ -126,7 +126,7 @@ TEST_F(RenewalTest, AReclaimedLockCountsOnlyBeforeTheEndOfTheLeaseOfBefore) {
 
 TEST_F(RenewalTest, ACheckThatFindsNobodyLeavesItToARenewalToReclaim) {
   backend.renewed = {ours};
-  backend.checked = {[] { return Standing{}; }};
+  backend.checked = {[] { return Ownership{}; }};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(renewed_times(1));
   backend.tell({.touched = true});
@@ -136,14 +136,14 @@ TEST_F(RenewalTest, ACheckThatFindsNobodyLeavesItToARenewalToReclaim) {
 }
 
 TEST_F(RenewalTest, AServerThatIsGoneTookTheLockAlong) {
-  backend.renewed = {[] { return base::Result<Standing>(base::fail(ErrorCode::gone, "gone")); }};
+  backend.renewed = {[] { return base::Result<Ownership>(base::fail(ErrorCode::gone, "gone")); }};
   ASSERT_TRUE(renewal.start());
   EXPECT_TRUE(comes([&] { return permit.loss() == Loss::taken; }));
 }
 
 TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
   backend.renewed = {ours};
-  backend.checked = {ours, [] { return Standing{Holder::other}; }};
+  backend.checked = {ours, [] { return Ownership{Holder::other}; }};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(renewed_times(1));
   backend.tell({.touched = true});
@@ -154,8 +154,8 @@ TEST_F(RenewalTest, ATouchIsAnsweredWithALookThatRenewsNothing) {
 }
 
 TEST_F(RenewalTest, ALockThatIsGoneIsWatchedOnWhenTheConnectionBreaks) {
-  backend.renewed = {[] { return Standing{Holder::nobody}; }};
-  backend.checked = {unanswered, [] { return Standing{Holder::nobody}; }, [] { return Standing{Holder::other}; }};
+  backend.renewed = {[] { return Ownership{Holder::nobody}; }};
+  backend.checked = {unanswered, [] { return Ownership{Holder::nobody}; }, [] { return Ownership{Holder::other}; }};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(comes([&] { return permit.loss() == Loss::gone; }));
   backend.break_connection();
@@ -170,7 +170,7 @@ TEST_F(RenewalTest, NobodyForksWhileTheThreadIsAtWork) {
                        while (!may_go_on) base::PlainPoller().wait({}, BootClock::now() + 1ms);
                        return ours();
                      },
-                     [] { return Standing{Holder::nobody}; }};
+                     [] { return Ownership{Holder::nobody}; }};
   ASSERT_TRUE(renewal.start());
   ASSERT_TRUE(comes([&] { return is_at_work.load(); }));
   bool has_forked = false;

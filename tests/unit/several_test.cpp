@@ -14,16 +14,16 @@ using namespace std::chrono_literals;
 using base::BootClock;
 using base::ErrorCode;
 using base::Instant;
-using Holder = Standing::Holder;
+using Holder = Ownership::Holder;
 using Outcome = Several::Outcome;
 
 constexpr base::Duration ttl = 600ms;
 
 base::Result<Acquired> grant() { return Grant{7, BootClock::now()}; }
 base::Result<Acquired> busy() { return Busy{.rank = 0, .look_at = BootClock::now() + 20ms}; }
-base::Result<Standing> ours() { return Standing{Holder::us, 7, BootClock::now()}; }
-base::Result<Standing> of_another() { return Standing{.holder = Holder::other}; }
-base::Result<Standing> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
+base::Result<Ownership> ours() { return Ownership{Holder::us, 7, BootClock::now()}; }
+base::Result<Ownership> of_another() { return Ownership{.holder = Holder::other}; }
+base::Result<Ownership> unanswered() { return base::fail(ErrorCode::unreachable, "no answer"); }
 base::Result<Released> not_ours() { return Released{ReleaseOutcome::not_owner}; }
 base::Result<Released> no_answer() { return base::fail(ErrorCode::unreachable, "no answer"); }
 
@@ -51,7 +51,7 @@ class SeveralTest : public testing::Test {
   base::Result<Outcome> acquire(std::optional<base::Duration> wait = std::nullopt) {
     return several.acquire(Patience::of(wait), plain);
   }
-  base::Result<Standing> renew() { return several.renew(Watch::yes, {BootClock::now() + 1s, plain}); }
+  base::Result<Ownership> renew() { return several.renew(Watch::yes, {BootClock::now() + 1s, plain}); }
   base::Result<Released> release() { return several.release({BootClock::now() + 1s, plain}); }
 
   base::PlainPoller plain;
@@ -104,11 +104,11 @@ TEST_F(SeveralTest, TheLeaseIsTheEarliestOfAll) {
   add("a");
   ASSERT_EQ(acquire(), Outcome::held);
   const auto sent = BootClock::now();
-  at("a").renewed = {[=] { return Standing{Holder::us, 7, sent + 20ms}; }};
-  at("b").renewed = {[=] { return Standing{Holder::us, 7, sent + 10ms}; }};
-  const auto standing = renew();
-  ASSERT_TRUE(standing);
-  EXPECT_EQ(standing->counts_from, sent + 10ms);
+  at("a").renewed = {[=] { return Ownership{Holder::us, 7, sent + 20ms}; }};
+  at("b").renewed = {[=] { return Ownership{Holder::us, 7, sent + 10ms}; }};
+  const auto ownership = renew();
+  ASSERT_TRUE(ownership);
+  EXPECT_EQ(ownership->counts_from, sent + 10ms);
   EXPECT_EQ(several.lease().counts_from, sent + 10ms);
 }
 
@@ -132,9 +132,9 @@ TEST_F(SeveralTest, TheLossOfOneIsTheLossOfAll) {
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   at("b").renewed = {of_another};
-  const auto standing = renew();
-  ASSERT_TRUE(standing);
-  EXPECT_EQ(standing->holder, Holder::other);
+  const auto ownership = renew();
+  ASSERT_TRUE(ownership);
+  EXPECT_EQ(ownership->holder, Holder::other);
   EXPECT_EQ(several.concerned_key(), "b");
 }
 
@@ -142,7 +142,7 @@ TEST_F(SeveralTest, AnotherFenceIsAnotherLease) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
-  at("b").renewed = {[] { return Standing{Holder::us, 8, BootClock::now()}; }};
+  at("b").renewed = {[] { return Ownership{Holder::us, 8, BootClock::now()}; }};
   EXPECT_EQ(renew()->holder, Holder::nobody);
 }
 
@@ -151,7 +151,7 @@ TEST_F(SeveralTest, AReclaimCountsBeforeTheEndOfTheLeaseOfThatKeyAlone) {
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   const auto reclaimed = [] {
-    return Standing{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
+    return Ownership{.holder = Holder::us, .fence = 7, .counts_from = BootClock::now(), .is_reclaimed = true};
   };
   at("b").renewed = {reclaimed};
   EXPECT_EQ(renew()->holder, Holder::us);
@@ -164,7 +164,7 @@ TEST_F(SeveralTest, AKeyThatACheckHasFoundFreeMayBeReclaimedByARenewal) {
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   at("a").checked = {ours};
-  at("b").checked = {[] { return Standing{}; }};
+  at("b").checked = {[] { return Ownership{}; }};
   EXPECT_EQ(several.check({BootClock::now() + 1s, plain})->holder, Holder::nobody);
   EXPECT_EQ(renew()->holder, Holder::us);
 }

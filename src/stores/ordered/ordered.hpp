@@ -22,8 +22,8 @@ class Ordered final : public lock::Backend {
 
   base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, base::Wait wait) override;
   bool may_hold() const override { return store_->may_be_there(); }
-  base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
-  base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
+  base::Result<lock::Ownership> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
+  base::Result<lock::Ownership> check(const lock::Request& request, base::Wait wait) override;
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
                                        base::Wait wait) override;
 
@@ -58,7 +58,7 @@ class Ordered final : public lock::Backend {
   base::Instant look_at_claim() const;
 
   base::Result<std::optional<View>> renewed(const lock::Request& request, base::Wait wait);
-  base::Result<lock::Standing> without_us(const lock::Request& request, base::Wait wait);
+  base::Result<lock::Ownership> without_us(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> force(const lock::Request& request, base::Wait wait);
   base::Result<Farewell> farewell_of(const lock::Request& request, const lock::ReleaseOptions& options,
                                      base::Wait wait);

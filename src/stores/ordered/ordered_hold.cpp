@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 using base::ErrorCode;
 using base::Result;
 using base::Wait;
+using lock::Ownership;
 using lock::ReleaseOutcome;
-using lock::Standing;
 
 namespace {
 
@@ -42,7 +42,7 @@ Result<std::optional<View>> Ordered::renewed(const lock::Request& request, Wait 
   return confirm(std::move(record), wait);
 }
 
-Result<Standing> Ordered::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
+Result<Ownership> Ordered::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
   wait = bounded(wait);
   const auto view = RLOCK_TRY(renewed(request, wait));
   if (!view || !holds(request.mode, view->ahead)) return without_us(request, wait);
@@ -51,22 +51,22 @@ Result<Standing> Ordered::renew(const lock::Request& request, lock::Watch watch,
     // Whoever is not told finds out with the next renewal.
     (void)this->watch({.whom = Watched::Whom::own}, wait);
   }
-  return Standing{.holder = Standing::Holder::us, .fence = view->fence, .counts_from = view->sent};
+  return Ownership{.holder = Ownership::Holder::us, .fence = view->fence, .counts_from = view->sent};
 }
 
-Result<Standing> Ordered::check(const lock::Request& request, Wait wait) {
+Result<Ownership> Ordered::check(const lock::Request& request, Wait wait) {
   wait = bounded(wait);
   const auto found = RLOCK_TRY(store_->find(request.token, wait));
   if (!holds_now(found)) return without_us(request, wait);
   record_ = found->record;
-  return Standing{
-      .holder = Standing::Holder::us, .fence = found->fence, .record = lock_record(*found), .mode = found->entry.mode};
+  return Ownership{
+      .holder = Ownership::Holder::us, .fence = found->fence, .record = lock_record(*found), .mode = found->entry.mode};
 }
 
-Result<Standing> Ordered::without_us(const lock::Request& request, Wait wait) {
+Result<Ownership> Ordered::without_us(const lock::Request& request, Wait wait) {
   const auto queue = RLOCK_TRY(queue_of(request, 1, wait));
-  return Standing{.holder = queue.size > 0 ? Standing::Holder::other : Standing::Holder::nobody,
-                  .is_released = RLOCK_TRY(store_->was_released(request.token, wait))};
+  return Ownership{.holder = queue.size > 0 ? Ownership::Holder::other : Ownership::Holder::nobody,
+                   .is_released = RLOCK_TRY(store_->was_released(request.token, wait))};
 }
 
 Result<lock::Released> Ordered::release(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {

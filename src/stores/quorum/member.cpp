@@ -96,7 +96,7 @@ void Member::renew(lock::Watch watch, Instant until) {
   });
 }
 
-void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
+void Member::heard(Result<lock::Ownership> renewed, Instant vote_before) {
   if (!renewed) {
     last_answer = Answer::failed;
     error = std::move(renewed).error();
@@ -105,15 +105,15 @@ void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
   }
   was_released = renewed->is_released;
   switch (renewed->holder) {
-    case lock::Standing::Holder::nobody:
+    case lock::Ownership::Holder::nobody:
       last_answer = Answer::nobody;
       lose();
       return;
-    case lock::Standing::Holder::other:
+    case lock::Ownership::Holder::other:
       last_answer = Answer::held;
       lose();
       return;
-    case lock::Standing::Holder::us:
+    case lock::Ownership::Holder::us:
       break;
   }
   if (renewed->is_reclaimed_late(vote_before)) {
@@ -122,13 +122,13 @@ void Member::heard(Result<lock::Standing> renewed, Instant vote_before) {
     keep_silent();
     return;
   }
-  if (renewed->is_reclaimed) lock::tell_reclaimed(voter->name(), asked_for_.request->name.key);
+  if (renewed->is_reclaimed) lock::report_reclaimed(voter->name(), asked_for_.request->name.key);
   last_answer = Answer::yes;
   counts_from = renewed->counts_from;
   deadline = lock::vote_deadline(asked_for_.request->ttl, counts_from);
   if (fence == 0) fence = renewed->fence;
   if (renewed->fence < asked_for_.fence) is_fence_raised = false;
-  standing = std::move(*renewed);
+  ownership = std::move(*renewed);
 }
 
 void Member::check(Instant until) {
@@ -140,8 +140,8 @@ void Member::check(Instant until) {
       return;
     }
     was_released = found->is_released;
-    if (found->holder != lock::Standing::Holder::us) lose();
-    standing = std::move(*found);
+    if (found->holder != lock::Ownership::Holder::us) lose();
+    ownership = std::move(*found);
   });
 }
 

@@ -70,7 +70,7 @@ struct Member {
   std::optional<lock::AlreadySucceeded> done;
   bool is_to_ask = false;  ///< when what is under way has ended
   bool is_to_release = false;
-  std::optional<lock::Standing> standing;
+  std::optional<lock::Ownership> ownership;
   base::Instant counts_from{};    ///< of our vote
   base::Instant deadline{};       ///< of our vote; past: no vote
   std::uint64_t fence = 0;        ///< that came with it
@@ -84,7 +84,7 @@ struct Member {
 
  private:
   void heard(base::Result<lock::Acquired> acquired);
-  void heard(base::Result<lock::Standing> standing, base::Instant vote_before);
+  void heard(base::Result<lock::Ownership> ownership, base::Instant vote_before);
   void keep_silent();
   bool clean(const lock::Request& request, base::Wait wait);
 

@@ -155,7 +155,7 @@ Instant Quorum::serves_again() const {
 }
 
 // Those that the lock does without.
-void Quorum::tell_of_absent() const {
+void Quorum::report_absent() const {
   const auto now = BootClock::now();
   for (const auto& member : members_) {
     // Where it was asked again a moment ago, what became of the request before counts.

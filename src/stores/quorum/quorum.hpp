@@ -40,8 +40,8 @@ class Quorum final : public lock::Backend {
   ~Quorum() override;
 
   base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, base::Wait wait) override;
-  base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
-  base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
+  base::Result<lock::Ownership> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
+  base::Result<lock::Ownership> check(const lock::Request& request, base::Wait wait) override;
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
                                        base::Wait wait) override;
   bool may_hold() const override;
@@ -74,7 +74,7 @@ class Quorum final : public lock::Backend {
   void renew_votes_ahead();
   base::Result<lock::Acquired> not_acquired();
   base::Result<lock::Acquired> why_not() const;
-  base::Result<void> tell_apart() const;
+  base::Result<void> check_distinct() const;
   Member* first_refusal();
   void clean_up();
 
@@ -88,9 +88,9 @@ class Quorum final : public lock::Backend {
   std::size_t count(Is is) const {
     return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const auto& member) { return is(*member); }));
   }
-  lock::Standing not_held(lock::Standing::Holder holder) const;
+  lock::Ownership not_held(lock::Ownership::Holder holder) const;
   std::unexpected<base::Error> unavailable() const;
-  void tell_of_absent() const;
+  void report_absent() const;
 
   VoteRequest asked_for_;
   std::vector<std::unique_ptr<Member>> members_;  ///< in the order of this lock

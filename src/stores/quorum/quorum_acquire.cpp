@@ -116,19 +116,19 @@ Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait)
     refusal.round = asked_for_.round;
     const auto start = BootClock::now();
     for (auto& member : members_) {
-      member->standing.reset();
+      member->ownership.reset();
       if (member.get() != &refusal && !member->counts(start)) member->check(wait.until());
     }
     const auto open = [&] {
       return count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); });
     };
     const auto answered = [&] {
-      return 1 + count([&](const Member& m) { return m.standing.has_value() || (&m != &refusal && m.counts(start)); });
+      return 1 + count([&](const Member& m) { return m.ownership.has_value() || (&m != &refusal && m.counts(start)); });
     };
     const auto free = [&] {
       return count([&](const Member& m) {
         return m.counts(start) ||
-               (m.standing && m.standing->holder == lock::Standing::Holder::nobody && start >= m.silent_until);
+               (m.ownership && m.ownership->holder == lock::Ownership::Holder::nobody && start >= m.silent_until);
       });
     };
     RLOCK_TRY(run_until(
@@ -148,7 +148,7 @@ Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait)
 }
 
 // Two URLs may lead to one server, which then has two votes. A text that is not a run id tells nothing.
-Result<void> Quorum::tell_apart() const {
+Result<void> Quorum::check_distinct() const {
   const auto now = BootClock::now();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& run_id = members_[i]->run_id;
@@ -195,11 +195,11 @@ Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue
     if (votes(BootClock::now()) >= quorum_) {
       ++asked_for_.round;
       const bool is_fence_raised = RLOCK_TRY(raise_fence_everywhere(wait));
-      RLOCK_TRY(tell_apart());
+      RLOCK_TRY(check_distinct());
       if (is_fence_raised) {
         waits_at_ = nullptr;
         stage_ = Stage::holding;
-        tell_of_absent();
+        report_absent();
         renewing_since_ = {};
         return lock::Grant{asked_for_.fence, counts_from(BootClock::now()), {}};
       }

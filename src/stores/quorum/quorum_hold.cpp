@@ -13,7 +13,7 @@ using base::Instant;
 using base::Result;
 using base::Wait;
 
-Result<lock::Standing> Quorum::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
+Result<lock::Ownership> Quorum::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
   begin(request);
   const auto start = BootClock::now();
   if (renewing_since_ == Instant{}) renewing_since_ = start;
@@ -52,10 +52,10 @@ Result<lock::Standing> Quorum::renew(const lock::Request& request, lock::Watch w
     // Another may be running only if it can have q votes.
     const auto others = count([&](const Member& m) { return !m.counts(now) && m.last_answer == Member::Answer::held; });
     const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
-    return not_held(is_taken ? lock::Standing::Holder::other : lock::Standing::Holder::nobody);
+    return not_held(is_taken ? lock::Ownership::Holder::other : lock::Ownership::Holder::nobody);
   }
   if (renewed() < quorum_) return unavailable();
-  tell_of_absent();
+  report_absent();
   renewing_since_ = {};
   if (asked_for_.fence == 0) asked_for_.fence = largest_fence(now);
   // What was won late has to know the fence too; nobody waits for it.
@@ -63,20 +63,20 @@ Result<lock::Standing> Quorum::renew(const lock::Request& request, lock::Watch w
     if (member->counts(now) && member->fence != asked_for_.fence && !member->is_fence_raised)
       member->raise_fence(now + timeout_);
   }
-  return lock::Standing{
-      .holder = lock::Standing::Holder::us, .fence = asked_for_.fence, .counts_from = counts_from(now)};
+  return lock::Ownership{
+      .holder = lock::Ownership::Holder::us, .fence = asked_for_.fence, .counts_from = counts_from(now)};
 }
 
-Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
+Result<lock::Ownership> Quorum::check(const lock::Request& request, Wait wait) {
   begin(request);
-  using Holder = lock::Standing::Holder;
+  using Holder = lock::Ownership::Holder;
   for (auto& member : members_) {
-    member->standing.reset();
+    member->ownership.reset();
     member->check(wait.until());
   }
   const auto found = [&](Holder holder) {
     return count(
-        [&](const Member& m) { return m.round == asked_for_.round && m.standing && m.standing->holder == holder; });
+        [&](const Member& m) { return m.round == asked_for_.round && m.ownership && m.ownership->holder == holder; });
   };
   const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
   // All, if another process acquired the lock: the answers of q alone would not tell its fence.
@@ -85,13 +85,13 @@ Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
       wait, [&] { return found(Holder::us) >= enough || not_ours() > members_.size() - quorum_; },
       [&] { return found(Holder::us) >= quorum_ || not_ours() > 0; }));
   if (found(Holder::us) >= quorum_) {
-    lock::Standing result{.holder = Holder::us};
+    lock::Ownership result{.holder = Holder::us};
     std::vector<std::uint64_t> fences;
     for (const auto& member : members_) {
-      if (member->round != asked_for_.round || !member->standing || member->standing->holder != Holder::us) continue;
-      if (!result.record) result.record = member->standing->record;
-      result.mode = member->standing->mode;
-      fences.push_back(member->standing->fence);
+      if (member->round != asked_for_.round || !member->ownership || member->ownership->holder != Holder::us) continue;
+      if (!result.record) result.record = member->ownership->record;
+      result.mode = member->ownership->mode;
+      fences.push_back(member->ownership->fence);
     }
     // q servers were raised to the fence of the lease. What was won after that has another, which only that server
     // knows.
@@ -105,7 +105,7 @@ Result<lock::Standing> Quorum::check(const lock::Request& request, Wait wait) {
 }
 
 // Released where so many servers have the tombstone that no majority could hold.
-lock::Standing Quorum::not_held(lock::Standing::Holder holder) const {
+lock::Ownership Quorum::not_held(lock::Ownership::Holder holder) const {
   return {.holder = holder,
           .is_released = count([](const Member& m) { return m.was_released; }) > members_.size() - quorum_};
 }

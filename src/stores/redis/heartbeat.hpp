@@ -32,7 +32,7 @@ constexpr base::Duration heartbeat_jitter(base::Duration pause) {
 
 /// The latest that a waiter that is not far behind asks again.
 inline constexpr base::Duration usual_heartbeat = heartbeat_pause(0) + heartbeat_jitter(heartbeat_pause(0));
-static_assert(usual_heartbeat < constants::unheard && usual_heartbeat < constants::gap &&
-              constants::gap < constants::silent);
+static_assert(usual_heartbeat < constants::unheard && usual_heartbeat < constants::clock_step &&
+              constants::clock_step < constants::silent);
 
 }  // namespace rlock::redis

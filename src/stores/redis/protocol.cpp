@@ -113,7 +113,7 @@ Result<Answer> Protocol::acquire_subscribed(const lock::Request& request, std::i
   if (inbox_) (void)inbox_->take();  // what an earlier connection brought
   for (int redirections = 0;;) {
     auto call = acquisition(request, ticket, wake);
-    RLOCK_TRY(runner_.tell_grace(call, wait));
+    RLOCK_TRY(runner_.fill_in_grace(call, wait));
     // In this order: a waiter without a subscriber counts as dead.
     const std::vector<Command> flight{speak_resp3(),
                                       {wake == Wake::shard ? "SSUBSCRIBE" : "SUBSCRIBE",
@@ -147,40 +147,40 @@ Result<Answer> Protocol::acquire_subscribed(const lock::Request& request, std::i
   }
 }
 
-Result<lock::Standing> Protocol::read_renewed(const Reply& reply) const {
+Result<lock::Ownership> Protocol::read_renewed(const Reply& reply) const {
   if (first_of(reply, "iit") == 1) {
-    return lock::Standing{.holder = lock::Standing::Holder::us,
-                          .fence = fence_at(reply, 1),
-                          .counts_from = session().sent_at(),
-                          .run_id = reply.items[2].text};
+    return lock::Ownership{.holder = lock::Ownership::Holder::us,
+                           .fence = fence_at(reply, 1),
+                           .counts_from = session().sent_at(),
+                           .run_id = reply.items[2].text};
   }
   return read_not_ours(reply);
 }
 
-Result<lock::Standing> Protocol::read_not_ours(const Reply& reply) const {
-  lock::Standing standing;
+Result<lock::Ownership> Protocol::read_not_ours(const Reply& reply) const {
+  lock::Ownership ownership;
   if (first_of(reply, "ii") == 0) {
-    standing.holder = lock::Standing::Holder::other;
+    ownership.holder = lock::Ownership::Holder::other;
   } else if (first_of(reply, "ii") != -1) {
     return not_understood(session().name());
   }
-  standing.is_released = reply.items[1].integer == 1;
-  return standing;
+  ownership.is_released = reply.items[1].integer == 1;
+  return ownership;
 }
 
-Result<lock::Standing> Protocol::renew(const lock::Request& request, Wait wait) {
+Result<lock::Ownership> Protocol::renew(const lock::Request& request, Wait wait) {
   const auto reply = RLOCK_TRY(runner_.run(renewal(scripts(), names_of(request), request), wait));
   return read_renewed(reply);
 }
 
-Result<lock::Standing> Protocol::watch_and_renew(const lock::Request& request, Wait wait) {
+Result<lock::Ownership> Protocol::watch_and_renew(const lock::Request& request, Wait wait) {
   const auto reply = RLOCK_TRY(
       runner_.run_behind({speak_resp3(), track_reads()}, renewal(scripts(), names_of(request), request), wait));
   return read_renewed(reply);
 }
 
-Result<lock::Standing> Protocol::reclaim(const lock::Request& request, const lock::Standing& last, Server server,
-                                         Wait wait) {
+Result<lock::Ownership> Protocol::reclaim(const lock::Request& request, const lock::Ownership& last, Server server,
+                                          Wait wait) {
   runner_.send_in_full(scripts().reclaim);
   const auto away = std::chrono::ceil<base::Duration>(base::BootClock::now() - last.counts_from);
   const auto reply = RLOCK_TRY(runner_.run(
@@ -213,13 +213,13 @@ Result<std::int64_t> Protocol::replicated(const lock::Request& request, Wait wai
   return count_of(reply.integer);
 }
 
-Result<lock::Standing> Protocol::check(const lock::Request& request, Wait wait) {
+Result<lock::Ownership> Protocol::check(const lock::Request& request, Wait wait) {
   const auto reply = RLOCK_TRY(runner_.run({scripts().check, names_of(request), request.token, {request.token}}, wait));
   if (first_of(reply, "iitt") == 1) {
     const auto mode = lock::Mode::decode(reply.items[3].text);
     if (!mode) return not_understood(session().name());
-    return lock::Standing{
-        lock::Standing::Holder::us, fence_at(reply, 1), {}, lock::Record::decode(reply.items[2].text), *mode};
+    return lock::Ownership{
+        lock::Ownership::Holder::us, fence_at(reply, 1), {}, lock::Record::decode(reply.items[2].text), *mode};
   }
   return read_not_ours(reply);
 }

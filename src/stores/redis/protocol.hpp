@@ -54,19 +54,19 @@ class Protocol {
   /// Whether this connection has subscribed. A waiter that claims so and has not is taken for dead when its turn comes.
   bool is_subscribed() const { return subscribed_on_ != 0 && subscribed_on_ == session().connection(); }
 
-  base::Result<lock::Standing> renew(const lock::Request& request, base::Wait wait);
+  base::Result<lock::Ownership> renew(const lock::Request& request, base::Wait wait);
   /// renew behind a switch to RESP3 and client tracking (see track), in one flight: two would not fit into a try where
   /// answers are slow. Whether the server agreed to track does not matter: without it the next renewal finds out.
-  base::Result<lock::Standing> watch_and_renew(const lock::Request& request, base::Wait wait);
+  base::Result<lock::Ownership> watch_and_renew(const lock::Request& request, base::Wait wait);
   /// Acquires the lock again that the server forgot when it restarted since `last`, a renewal that found us; or, where
   /// it is another server by now, that it was never told of.
   enum class Server { same, other };
-  base::Result<lock::Standing> reclaim(const lock::Request& request, const lock::Standing& last, Server server,
-                                       base::Wait wait);
+  base::Result<lock::Ownership> reclaim(const lock::Request& request, const lock::Ownership& last, Server server,
+                                        base::Wait wait);
   /// How many replicas have what this connection has written up to now. Waits for as many as the safeguards want, at
   /// most a third of the request's ttl: longer would use up the lease.
   base::Result<std::int64_t> replicated(const lock::Request& request, base::Wait wait);
-  base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait);
+  base::Result<lock::Ownership> check(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
                                        Tombstone tombstone, base::Wait wait);
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait);
@@ -94,8 +94,8 @@ class Protocol {
   ScriptCall acquisition(const lock::Request& request, std::optional<std::int64_t> ticket, Wake wake);
   const Scripts& scripts() const { return runner_.scripts(); }
   base::Result<Answer> read_answer(const Reply& reply) const;
-  base::Result<lock::Standing> read_renewed(const Reply& reply) const;
-  base::Result<lock::Standing> read_not_ours(const Reply& reply) const;
+  base::Result<lock::Ownership> read_renewed(const Reply& reply) const;
+  base::Result<lock::Ownership> read_not_ours(const Reply& reply) const;
   base::Result<lock::Released> read_released(const Reply& reply) const;
 
   ScriptRunner runner_;

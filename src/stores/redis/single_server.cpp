@@ -41,7 +41,7 @@ Result<void> SingleServer::replicate(const lock::Request& request, Wait wait) {
 
 Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Request& request) {
   if (const auto* grant = std::get_if<lock::Grant>(&answer)) {
-    holder_.held({.holder = lock::Standing::Holder::us,
+    holder_.held({.holder = lock::Ownership::Holder::us,
                   .fence = grant->fence,
                   .counts_from = grant->counts_from,
                   .run_id = grant->run_id});
@@ -60,20 +60,20 @@ Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Requ
   return base::fail(ErrorCode::internal, "the token was released before");
 }
 
-Result<lock::Standing> SingleServer::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
+Result<lock::Ownership> SingleServer::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
   protocol_.attend(request);
-  auto standing = holder_.renew(request, watch, wait);
-  if (standing && standing->holder == lock::Standing::Holder::us) {
+  auto ownership = holder_.renew(request, watch, wait);
+  if (ownership && ownership->holder == lock::Ownership::Holder::us) {
     // The lease counts from here only where a failover would keep it: a replica that has not heard of the renewal lets
     // it end sooner.
     RLOCK_TRY(replicate(request, wait));
     // Also where only the reclaim of an earlier try, which went unanswered, can have found us.
-    standing->is_reclaimed = holder_.take_reclaimed();
+    ownership->is_reclaimed = holder_.take_reclaimed();
   }
-  return standing;
+  return ownership;
 }
 
-Result<lock::Standing> SingleServer::check(const lock::Request& request, Wait wait) {
+Result<lock::Ownership> SingleServer::check(const lock::Request& request, Wait wait) {
   protocol_.attend(request);
   return protocol_.check(request, wait);
 }

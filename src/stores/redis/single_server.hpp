@@ -21,8 +21,8 @@ class SingleServer : public quorum::Voter {
   ~SingleServer() override = default;
 
   base::Result<lock::Acquired> acquire(const lock::Request& request, lock::Queue queue, base::Wait wait) override;
-  base::Result<lock::Standing> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
-  base::Result<lock::Standing> check(const lock::Request& request, base::Wait wait) override;
+  base::Result<lock::Ownership> renew(const lock::Request& request, lock::Watch watch, base::Wait wait) override;
+  base::Result<lock::Ownership> check(const lock::Request& request, base::Wait wait) override;
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
                                        base::Wait wait) override;
   void queue_since(std::int64_t ticket) override { waiter_.queue_since(ticket); }

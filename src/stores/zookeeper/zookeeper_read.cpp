@@ -45,7 +45,7 @@ std::vector<EntryName> entries_in(const std::vector<std::string>& names) {
   return entries;
 }
 
-void ZookeeperStore::tell_time(std::int64_t ms) {
+void ZookeeperStore::heard_time(std::int64_t ms) {
   time_us_ = base::time_us_of(std::chrono::microseconds(base::span_of(ms)).count());
   time_at_ = BootClock::now();
 }

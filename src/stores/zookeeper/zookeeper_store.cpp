@@ -85,7 +85,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answer& made, co
                                                           const Record& record, Wait wait) {
   const auto created = read_created(made.body);
   if (!created) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
-  tell_time(created->stat.created_ms);
+  heard_time(created->stat.created_ms);
   own_ = EntryName::decode(created->path.substr(created->path.rfind('/') + 1));
   if (!own_) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   fence_ = static_cast<std::uint64_t>(created->stat.created_in);
@@ -119,7 +119,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
         const auto stat = read_stat((*answers)[0].body);
         if (!stat) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
         version_ = stat->version;
-        tell_time(stat->modified_ms);
+        heard_time(stat->modified_ms);
         return view_of((*answers)[1], wait);
       }
       case Code::no_node:

@@ -102,7 +102,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   ordered::Listed listed(const EntryName& name, const Node& node) const;
   std::optional<std::string> last_run_in(const Node& node) const;
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
-  void tell_time(std::int64_t ms);
+  void heard_time(std::int64_t ms);
 
   Address address_;
   std::string wire_key_;

@@ -138,12 +138,12 @@ else
   -- A record that was written a moment ago is not written again, to keep a look cheap.
   if has ~= ticket or known ~= wake or math.abs(now() + far() - seen) >= FRESH_US then
     local from, are_far = silence_counts_from()
-    are_far = are_far and far() >= GAP_US / 2
+    are_far = are_far and far() >= CLOCK_STEP_US / 2
     if several then redis.call('ZREM', holders, token) end  -- what is left of a claim that lapsed
     redis.call('ZADD', queue, integer(ticket), token)
     if has ~= ticket then rank = redis.call('ZRANK', queue, token) end
     redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far()), '@',
-               integer(now() + (are_far and far() + GAP_US or 0)) .. ' ' .. integer(from))
+               integer(now() + (are_far and far() + CLOCK_STEP_US or 0)) .. ' ' .. integer(from))
     keep(queue, QUEUE_MS + far() / 1000)
     keep(info, QUEUE_MS + far() / 1000)
   end

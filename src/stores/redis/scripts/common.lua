@@ -189,6 +189,6 @@ local function publish(channel, wake, message)
 end
 
 -- Tells a waiter that it is among the first. rank: from 0.
-local function tell_watcher(token, rank)
+local function notify_watcher(token, rank)
   publish(channel_of(token), record_of(token), 'h ' .. WATCH_MS + rank * WATCH_STEP_MS)
 end

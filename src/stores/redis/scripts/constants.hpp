@@ -23,7 +23,7 @@ inline constexpr base::Duration unheard{9'000};
 /// A subscriber without a heartbeat for so long is frozen or gone.
 inline constexpr std::chrono::microseconds silent{20'000'000};
 /// If nobody was heard for so long, the clock of the server has stepped.
-inline constexpr std::chrono::microseconds gap{10'000'000};
+inline constexpr std::chrono::microseconds clock_step{10'000'000};
 /// So much later a waiter's heartbeat may be for each place ahead of it, and it still counts as heard,
 inline constexpr std::chrono::microseconds far{20'000};
 /// but no later than this.

@@ -42,7 +42,7 @@ local function hold_lock(token, ms)
 end
 
 -- The lock is free, and no rlock was given it: tells those who wait for it with a library that sleeps until it is told.
-local function tell_libraries()
+local function notify_libraries()
   if string.sub(lock, 1, 6) == 'rlock:' then return end  -- the prefix that rlock has for itself
   -- python-redis-lock: one waiter sleeps, perhaps for ever, until something stands in a list. A Cluster does not reach the list
   -- in another slot.

@@ -14,9 +14,9 @@ end
 local function channel_of_all() return 'rlock:w:' .. string.sub(queue, 9) end
 
 -- Tells those who have come to be among the first because `gone` ahead of them have left the queue.
-local function tell_watchers(gone)
+local function notify_watchers(gone)
   local from = math.max(WATCHERS - gone, 0)
-  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do tell_watcher(token, from + i - 1) end
+  for i, token in ipairs(redis.call('ZRANGE', queue, from, WATCHERS - 1)) do notify_watcher(token, from + i - 1) end
 end
 
 -- Since when silence counts. Some waiter sends a heartbeat every few seconds. If none was heard for longer, or the last
@@ -26,7 +26,7 @@ local function silence_counts_from()
   local heard, from = string.match(redis.call('HGET', info, '@') or '', '^(%d+) (%d+)$')
   if not heard then return 0 end
   heard = tonumber(heard)
-  if heard > now() + MAX_FAR_US + GAP_US or now() - heard > GAP_US then return now(), true end
+  if heard > now() + MAX_FAR_US + CLOCK_STEP_US or now() - heard > CLOCK_STEP_US then return now(), true end
   return tonumber(from), heard > now()
 end
 
@@ -155,7 +155,7 @@ local function admit(walk, several, count, me)
     gone = gone + #walk.dead
     remove_dead(walk)
   end
-  if gone > 0 then tell_watchers(gone) end
+  if gone > 0 then notify_watchers(gone) end
   local next_one = walk.is_cut and entered > 0 and redis.call('ZRANGE', queue, 0, 0)[1]
   if next_one then publish(channel_of(next_one), record_of(next_one), 'h 0') end
   return fence, entered

@@ -68,7 +68,7 @@ end
 
 -- Tells those who wait for the lock with Redisson to look: it is free, and no rlock was given it. Where channels belong to
 -- slots it listens there.
-local function tell_libraries()
+local function notify_libraries()
   for _, channel in ipairs(channels()) do
     try('PUBLISH', channel, '0')
     try('SPUBLISH', channel, '0')
@@ -83,7 +83,7 @@ local function hold_lock(token, ms)
   redis.call('PEXPIRE', lock, ms)
   redis.call('HSET', lock, nobody, 1)
   redis.call('HDEL', lock, own)
-  tell_libraries()
+  notify_libraries()
   return nobody
 end
 

@@ -63,7 +63,7 @@ elseif mine then
 end
 if mine and exit then write_last_run(ARGV[7], exit, once) end
 if split then
-  if mine and not stays and not several then tell_libraries() end
+  if mine and not stays and not several then notify_libraries() end
   -- Whose turn it is cannot be said here, nor can the lock be given to anybody. The waiters come in their order.
   -- The old node refuses the tombstone, and needs none: there a late acquire is refused as well. What would be made here
   -- beside one of the old node would stop the move.
@@ -77,7 +77,7 @@ local rank
 if not mine then
   rank = redis.call('ZRANK', queue, token)
   redis.call('ZREM', queue, token)
-  if rank and rank < WATCHERS then tell_watchers(1) end
+  if rank and rank < WATCHERS then notify_watchers(1) end
   -- Nobody but the first waits for a holder that tells nobody.
   local is_alone = rank == 0 and holder and not several and (holder == FOREIGN or not redis.call('HGET', info, holder))
   local next_one = is_alone and redis.call('ZRANGE', queue, 0, 0)[1]
@@ -92,7 +92,7 @@ if is_walked then find_first(walk) end
 if stays then
   remove_dead(walk)
   forget_owners()
-  tell_watchers(WATCHERS)  -- until when it is held now
+  notify_watchers(WATCHERS)  -- until when it is held now
   return {1, ''}
 end
 -- Beside others, a holder that a restarted server has forgotten may come back after this release, and has to know of it
@@ -134,6 +134,6 @@ if is_to_hand then
     for _, wake in ipairs({'s', 'c'}) do publish(channel_of_all(), wake, 'h 0') end
   end
 elseif mine and not several then
-  tell_libraries()
+  notify_libraries()
 end
 return reply

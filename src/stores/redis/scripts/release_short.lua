@@ -71,7 +71,7 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
     if exit then write_last_run(ARGV[7], exit, once) end
     if ARGV[2] ~= '0' then redis.pcall('SET', tombstone, '', 'PX', ARGV[2]) end
     if is_last then
-      tell_libraries()
+      notify_libraries()
       return {1, ''}
     end
     local fence = next_fence()
@@ -79,7 +79,7 @@ if not moving and ARGV[3] == '' and (ARGV[6] or '') == '' and holder_of_lock() =
     redis.call('ZREM', queue, first)
     redis.call('HSET', info, first, pack(wake, now(), fence, who, 'x'))
     -- The server sends first what was published last, and the next holder is not to wait for it.
-    if heads[WATCHERS + 1] then tell_watcher(heads[WATCHERS + 1], WATCHERS - 1) end
+    if heads[WATCHERS + 1] then notify_watcher(heads[WATCHERS + 1], WATCHERS - 1) end
     if type(publish(channel_of(first), wake, 'g')) == 'table' then redis.call('PEXPIRE', lock, UNHEARD_MS) end
     return {1, ''}
   end

@@ -63,7 +63,7 @@ base::Duration ScriptRunner::courtesy_left() const {
                   base::Duration::zero());
 }
 
-Result<void> ScriptRunner::tell_grace(ScriptCall& call, Wait wait) {
+Result<void> ScriptRunner::fill_in_grace(ScriptCall& call, Wait wait) {
   if (call.grace_at == 0) return {};
   RLOCK_TRY(session_.open(wait));
   const auto has_grace = call.grace > base::Duration::zero();
@@ -78,7 +78,7 @@ Result<void> ScriptRunner::tell_grace(ScriptCall& call, Wait wait) {
 Result<Reply> ScriptRunner::run(ScriptCall call, Wait wait) {
   for (int redirections = 0;;) {
     is_moving_ = was_asked_ = false;
-    RLOCK_TRY(tell_grace(call, wait));
+    RLOCK_TRY(fill_in_grace(call, wait));
     const bool in_full = unknown_ == &call.script;
     const auto request = in_full ? call.in_full() : call.by_hash();
     auto replies = RLOCK_TRY(session_.flight({&request, 1}, wait));

@@ -24,7 +24,7 @@ class ScriptRunner {
   /// Fills in the grace, and for how long the server is young under it as far as its locator knows; without a grace,
   /// for how long those who held locks before it was away come first. Only a session that is connected knows which
   /// server that is, so this comes before each flight; run() does it.
-  base::Result<void> tell_grace(ScriptCall& call, base::Wait wait);
+  base::Result<void> fill_in_grace(ScriptCall& call, base::Wait wait);
   /// What to do about the reply of a script that was sent behind other commands.
   enum class Next {
     read,        ///< it is an answer

@@ -1,10 +1,10 @@
-#include "lock/standing.hpp"
+#include "lock/ownership.hpp"
 
 #include "base/log.hpp"
 
 namespace rlock::lock {
 
-void tell_reclaimed(const std::string& server, const std::string& key) {
+void report_reclaimed(const std::string& server, const std::string& key) {
   base::log_note(server + " restarted and had forgotten " + key + "; reclaimed it", {"reclaimed", {{"key", key}}});
 }
 

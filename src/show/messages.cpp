@@ -1,4 +1,4 @@
-#include "show/tell.hpp"
+#include "show/messages.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -61,7 +61,7 @@ base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
   return fields;
 }
 
-void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl) {
+void report_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl) {
   base::log_without_blocking();  // the lease is running
   base::log_info("holding " + key + ", fence " + std::to_string(fence) +
                      (waited >= std::chrono::seconds(1) ? ", after waiting " + base::age_text(waited) : ""),
@@ -98,12 +98,12 @@ Lost Lost::to_other(const std::string& key, int exit_status, const lock::Record*
 
 void Lost::tell() const { base::log_error(message, event); }
 
-std::string Lost::tell_syslog() const {
+std::string Lost::for_syslog() const {
   tell();
   return base::log_line(base::LogLevel::error, message, event);
 }
 
-void tell_taken(const std::string& key, const lock::Inspection& lock) {
+void report_taken(const std::string& key, const lock::Inspection& lock) {
   if (!lock.is_held()) return;
   const auto* record = lock.holders.empty() || !lock.holders.front().record ? nullptr : &*lock.holders.front().record;
   std::string message = key + " is now held by " +
@@ -116,8 +116,8 @@ void tell_taken(const std::string& key, const lock::Inspection& lock) {
   base::log_note(message, {"taken", std::move(fields)});
 }
 
-void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
-                   const lock::LastRun* run) {
+void report_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
+                     const lock::LastRun* run) {
   base::LogEvent event{"released",
                        {{"key", key}, {"fence", static_cast<std::int64_t>(fence)}, {"held_ms", ms_of(held)}}};
   if (run != nullptr) std::ranges::move(ending_fields(*run), std::back_inserter(event.fields));

@@ -11,7 +11,7 @@
 namespace rlock::lock {
 
 /// Who holds the lock, as a renewal or a check has found.
-struct Standing {
+struct Ownership {
   enum class Holder { us, other, nobody };
   Holder holder = Holder::nobody;
   std::uint64_t fence = 0;            ///< of our lease; 0 when no record of it is left
@@ -37,6 +37,6 @@ struct Standing {
 };
 
 /// Says that the server had forgotten the lock of this KEY, and that it was reclaimed. server: its name.
-void tell_reclaimed(const std::string& server, const std::string& key);
+void report_reclaimed(const std::string& server, const std::string& key);
 
 }  // namespace rlock::lock

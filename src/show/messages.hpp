@@ -20,11 +20,11 @@ std::string held_text(const lock::Busy& busy, const std::string& server);
 base::LogFields busy_fields(const std::string& key, const lock::Busy& busy);
 
 /// With -v, and for programs.
-void tell_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl);
+void report_acquired(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds waited, base::Duration ttl);
 
 /// run: how its command ended, where that is known.
-void tell_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
-                   const lock::LastRun* run = nullptr);
+void report_released(const std::string& key, std::uint64_t fence, std::chrono::nanoseconds held,
+                     const lock::LastRun* run = nullptr);
 
 /// "exit 3", "exit 124 (timed out)", "signal 15".
 std::string ending_text(const lock::LastRun& run);
@@ -46,14 +46,14 @@ struct Lost {
 
   void tell() const;
   /// By a process without standard error: to syslog alone. Returns the line for whoever has one.
-  std::string tell_syslog() const;
+  std::string for_syslog() const;
 
   std::string message;
   base::LogEvent event;
 };
 
 /// Who has a lock that was lost; nothing where nobody has it by now.
-void tell_taken(const std::string& key, const lock::Inspection& lock);
+void report_taken(const std::string& key, const lock::Inspection& lock);
 
 std::int64_t ms_of(std::chrono::nanoseconds time);
 
