@@ -1,5 +1,7 @@
-"""What a soak prints: each finding with what happened around it, then how many of each kind there were, and how many wrong."""
+"""What a soak prints: each finding with the load of the machine and what happened around it, then how many of each kind there
+were, and how many wrong."""
 
+import os
 from collections import Counter
 
 from judge import FINDINGS, faults_met
@@ -59,7 +61,7 @@ class Report:
     def print(self, kind, text):
         self.shown[kind] += 1
         if self.shown[kind] <= self.show:
-            print(f"{kind}: {text}", flush=True)
+            print(f"{kind}, load {os.getloadavg()[0]:.0f}: {text}", flush=True)
 
     def end(self, seconds, seed):
         """Prints the tables. 1 where anything was found, or nothing was done; else 0."""

@@ -2,8 +2,9 @@
 
 Idle is the lock while no command runs under it. Idle for more than a second, with a living waiter that nobody has struck
 and nothing else happening to anybody, it was stalled. What explains more than that: the server away, a lease that
-nobody is left to give back, a claim of somebody who was killed or frozen in the queue. On a busy machine a time counts as much less as a short sleep took
-sleep took longer than it should."""
+nobody is left to give back, a claim of somebody who was killed or frozen in the queue. On a busy machine a time counts as
+much less as a short sleep took longer than it should.
+"""
 
 import trials
 

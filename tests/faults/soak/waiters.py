@@ -10,7 +10,7 @@ import signal
 import time
 
 from constants import constant
-from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
+from scenes import LIMIT_MS, Scene, SceneLane, Unplayable, boottime_ns, sleep_ms
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
 HEARTBEAT_MS = 7000  # with its jitter
@@ -41,6 +41,8 @@ class QueueScene(Scene):
             victim.status(20)
         if not gives_up:
             for victim in victims:
+                if victim.process.poll() is not None:
+                    raise Unplayable(f"{victim.name} ended with {victim.process.poll()}")
                 os.kill(victim.process.pid, FATES[self.fate])
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
