@@ -189,13 +189,13 @@ def allowed(run, commands, contest):
         69, 75              the server was not reached, the lock not obtained: nothing ran
         79                  the lock was lost; where network and server had no faults at all, only a stop of rlock
                             explains that, and nothing explains 69, but for a machine so busy that it let our own watch
-                            wait for a fifth of the ttl
+                            wait for a fifth of the ttl, or of -w
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
         137                 the command was killed by us; -9, rlock was
         125                 rlock failed between lock and command; only where its guard was killed
     """
-    stood_still = contest.watch.longest_gap_ms(run.begun, run.ended) > run.ttl_ms / 5
+    stood_still = contest.watch.longest_gap_ms(run.begun, run.ended) > min(run.ttl_ms, run.wait_ms) / 5
     quiet = not contest.hits and not contest.befell and not stood_still
     struck = run.strike if run.struck else None
     status = run.status

@@ -76,7 +76,7 @@ class OddScene(Scene):
         finally:
             over.set()
             flooder.join()
-        self.check_scripts(before, 100)
+        self.check_scripts(before, 150)
 
     def pushes(self):
         path = self.file + ".socket"
@@ -128,13 +128,13 @@ class OddScene(Scene):
     def small_table(self):
         mode = self.rng.choice((["--exclusive"], ["--shared"], ["--slots", "2"]))
         keys = [f"{self.key}-{number}" for number in range(HOLDERS)]
-        people = [self.spawn(key, ["run", "-t", "6s", *mode, key, "sleep", "60"]) for key in keys]
+        people = [self.spawn(key, ["run", "-t", "9s", *mode, key, "sleep", "60"]) for key in keys]
         self.until(lambda: self.redis("EXISTS", *("rlock:" + key for key in keys)) == HOLDERS, "each holder's start")
-        people.append(self.spawn("waiter", ["run", "-t", "6s", *mode, keys[0], "true"]))
-        sleep_ms(6000)  # some renewals, in which each finds out
+        people.append(self.spawn("waiter", ["run", "-t", "9s", *mode, keys[0], "true"]))
+        sleep_ms(9000)  # some renewals, in which each finds out
         before = self.scripts()
         sleep_ms(6000)
-        # Each renews three times, those of a mode with as many looks again, and one waits.
+        # Each renews twice, those of a mode with as many looks again, and one waits.
         self.check_scripts(before, 200)
         for person in people:
             person.process.terminate()

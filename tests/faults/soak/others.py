@@ -18,22 +18,23 @@ SLOTTED = ("single", "cluster", *ENSEMBLES)  # slots are of one server, or of a 
 LIMIT_S = 600
 # The bound of a free lock, on a machine that plays everything else beside.
 BOUND_S = 4
+TTL_MS = 10_000  # of trials that count a lost lease as wrong
 
 
 def modes(rng):
     slots = rng.choice((0, 0, 2, 5))
     topology = rng.choice(SLOTTED if slots else ALL)
     return ["modes.py", "--topology", topology, "--slots", slots, "--contenders", rng.randint(10, 30),
-            "--ttl", rng.choice((2000, 5000)), "--kills", rng.choice((0, 4)), "--seconds", 12]
+            "--ttl", TTL_MS, "--kills", rng.choice((0, 4)), "--seconds", 12]
 
 
 def several_keys(rng):
     return ["several_keys.py", "--topology", rng.choice(ALL), "--contenders", rng.randint(6, 20), "--kills", rng.choice((0, 2)),
-            "--shared", rng.choice((0, 0.2)), "--seconds", 12]
+            "--ttl", TTL_MS, "--shared", rng.choice((0, 0.2)), "--seconds", 12]
 
 
 def restarts(rng):
-    return ["restarts.py", "--restarts", 3, *rng.choice(([], ["--grace"]))]
+    return ["restarts.py", "--restarts", 3, "--ttl", TTL_MS // 1000, *rng.choice(([], ["--grace"]))]
 
 
 def failovers(rng):
@@ -51,10 +52,12 @@ def minorities(rng):
 
 def stalls(rng):
     store = rng.choice(("redis", *ENSEMBLES))
-    events = ["released", "gave_up", "head_killed", "lock_deleted", "three_killed_with_the_holder",
+    waiters = rng.choice((1, 4, 40))
+    events = ["released", "gave_up", "head_killed", "lock_deleted",
               f"{rng.randint(1, 12)}_frozen", f"{rng.randint(8, 12)}_frozen"]
     events += ["foreign_goes", "connections_killed", "flushed", "queue_deleted", "side_keys_deleted"] if store == "redis" else []
-    return ["stalls.py", "--store", store, "--tries", 1, "--waiters", rng.choice((1, 4, 40)), "--bound", BOUND_S,
+    events += ["three_killed_with_the_holder"] if waiters < 40 else []  # its lease ends before so many have come
+    return ["stalls.py", "--store", store, "--tries", 1, "--waiters", waiters, "--bound", BOUND_S,
             "--events", ",".join(rng.sample(events, 2))]
 
 

@@ -69,6 +69,8 @@ class QueueScene(Scene):
             self.redis("FLUSHALL")
         elif self.event == "holder dies":
             guard = holder.guard()
+            if guard is None:
+                raise Unplayable(f"the holder ended with {holder.process.poll()}")
             holder.process.send_signal(signal.SIGSTOP)
             os.kill(guard, signal.SIGKILL)
             holder.process.kill()
