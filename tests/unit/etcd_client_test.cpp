@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/poller.hpp"
@@ -119,6 +120,8 @@ TEST(EtcdClient, ASilentMemberCostsTwoSeconds) {
 TEST(EtcdClient, AConnectionThatWasClosedMeanwhileIsMadeAgain) {
   Asked it([](const Request&) { return ForgedGateway::ok("{}") + "CLOSE"; });
   ASSERT_TRUE(it.flight());
+  const auto until = BootClock::now() + 30s;
+  while (it.gateway.connections() > 0 && BootClock::now() < until) std::this_thread::yield();
   EXPECT_TRUE(it.flight());
 }
 

@@ -24,6 +24,7 @@ class ForgedGateway {
   explicit ForgedGateway(Answer answer) : answer_(std::move(answer)) {}
 
   const std::string& path() const { return socket_.path(); }
+  std::size_t connections() const { return socket_.connections(); }
   /// The paths of the requests so far, with spaces between them.
   std::string asked() {
     const std::scoped_lock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -51,6 +52,8 @@ class ForgedSocket {
   }
 
   const std::string& path() const { return path_; }
+  /// How many connections are open.
+  std::size_t connections() const { return connections_; }
 
  private:
   struct Client {
@@ -70,6 +73,7 @@ class ForgedSocket {
       }
       if (fds[1].revents != 0)
         clients.push_back({base::Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)), begin_()});
+      connections_ = clients.size();
     }
   }
 
@@ -98,6 +102,7 @@ class ForgedSocket {
   std::string directory_;
   std::string path_;
   base::Fd listener_;
+  std::atomic<std::size_t> connections_ = 0;
   base::Event stop_ = *base::Event::open();
   std::jthread thread_;
 };
