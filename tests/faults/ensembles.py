@@ -88,7 +88,7 @@ class Member(Fallible):
             # Whatever ends us, it does not stay: least of all beside a disk that is stalled.
             before = ["setpriv", "--pdeathsig", "KILL", *(self.space.enter if self.space else ())]
             self.process = subprocess.Popen([*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env={**os.environ, **self.environment})
+                                            start_new_session=True, env={**os.environ, **self.environment})
 
     def is_there(self):
         return self.process is not None and self.process.poll() is None

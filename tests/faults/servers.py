@@ -114,7 +114,9 @@ class Server(Fallible):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
         with open(self.directory + "/redis.out", "ab") as log:
-            self.process = subprocess.Popen([*self.words(), *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            # Where processor time is shared among sessions (autogroup), it has a share of its own, as a service has.
+            self.process = subprocess.Popen([*self.words(), *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True)
         until(self.listens, "the start of redis-server")
 
     def listens(self):
@@ -232,7 +234,7 @@ class Proxy:
             self.process = subprocess.Popen(
                 [sys.executable, "-B", HERE + "/proxy.py", "--to", "unix:" + server.path, "--listen", listen,
                  "--control", "unix:" + self.control_path, "--log", self.log],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
         address = self.process.stdout.readline().partition("ready ")[2].strip()
         self.port = int(address.rpartition(":")[2]) if tcp else None
         self.path = None if tcp else address.removeprefix("unix:")

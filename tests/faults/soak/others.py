@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from ensembles import ENSEMBLES
-from stage import FAULTS
+from stage import FAULTS, Notes
 
 ALL = ("single", "sentinel", "cluster", "redlock", *ENSEMBLES)
 SLOTTED = ("single", "cluster", *ENSEMBLES)  # slots are of one server, or of a majority that decides
@@ -87,6 +87,7 @@ class Lane:
     def __init__(self, directory, rlock, _options):
         self.directory = directory
         os.makedirs(directory)
+        self.notes = Notes(directory + "/notes")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK_")}
         self.environment |= {"RLOCK": rlock, "TMPDIR": directory}
 
@@ -97,6 +98,7 @@ class Lane:
         if script != "stalls.py" and script != "beside.py":
             words[:0] = ["--seed", str(rng.randrange(10**6))]
         where = tempfile.mkdtemp(dir=self.directory)
+        self.notes(" ".join((seed, script, *words)))
         # redis-py is the distribution's.
         python = "/usr/bin/python3" if script == "beside.py" else sys.executable
         process = subprocess.run([python, "-B", f"{FAULTS}/{script}", *words], env=self.environment | {"TMPDIR": where},
