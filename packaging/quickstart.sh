@@ -98,6 +98,6 @@ To install rlock below /usr/local; to remove it again; to make a Debian package 
   bash $(printf %q "$PWD/packaging/install-deps.sh") package && bash $(printf %q "$PWD/packaging/debian.sh") --binary $build/rlock
 
 "local" is this machine alone: a server of your own, which goes on running for the next call, on a socket and on no port.
-For one lock on all your machines, set RLOCK_SERVER to the URL of a Redis or Valkey that they all reach, such as
+For one lock on all your machines, set RLOCK_SERVER to the URL of a Redis, Valkey, etcd or ZooKeeper that they all reach, such as
 redis://locks.example.com:6379.
 END

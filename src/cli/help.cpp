@@ -101,7 +101,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 
 std::string overview(Help help) {
   std::string text =
-      "rlock: hold a lock on a Redis or Valkey server while a command runs\n\n"
+      "rlock: hold a lock in Redis, Valkey, etcd or ZooKeeper while a command runs\n\n"
       "Usage: rlock VERB [OPTIONS] ...\n\n";
   for (const auto& verb : verb_table()) {
     text += entry("  rlock " + std::string(verb.name) + " " + std::string(verb.words_text), verb.help, verb_indent);

@@ -17,7 +17,7 @@ enum class OnLost { kill, warn };
 enum class Format { usual, json, shell, keys, prometheus };
 
 /// The options as the command line, the environment and the configuration files set them. The meaning and default of
-/// each field stand with its option in cli/option_table: what is zero here has no default, or gets it from there.
+/// each field stand with its option in cli/rows: what is zero here has no default, or gets it from there.
 struct Options {
   std::string key;                   ///< empty: status of all
   std::vector<std::string> with;     ///< run: further keys

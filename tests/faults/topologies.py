@@ -2,7 +2,7 @@
 """Servers on loopback, as rlock may find them: one, with Sentinels, a Cluster, several independent ones, members of a store
 that a majority decides (ensembles.py).
 
-    topologies.py single|sentinel|cluster|redlock|etcd DIRECTORY [NAME=VALUE,...]
+    topologies.py single|sentinel|cluster|redlock|etcd|zookeeper DIRECTORY [NAME=VALUE,...]
 
 starts one (the values are arguments of its class), prints `ready URL`, and ends it when its standard input is closed or at
 a TERM. Each line that comes there is Python, of which `field` is the topology; it is carried out, and `done` printed, or

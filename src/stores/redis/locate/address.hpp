@@ -49,7 +49,7 @@ struct Address {
   int database = 0;
   bool is_local = false;  ///< the private server of this machine: nothing else counts
 
-  /// Reads a URL: one of those of cli/help.cpp. Percent escapes are undone. An empty password is none. A failure
+  /// Reads a URL: one of those that rlock help lists. Percent escapes are undone. An empty password is none. A failure
   /// (usage) names what is wrong with the URL, but not its user or password.
   static base::Result<Address> parse(std::string_view url);
 
