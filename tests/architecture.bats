@@ -48,6 +48,8 @@ only() {
 @test "wherever the ttl is told of those who do not say it, it is the default" {
   local root=$BATS_TEST_DIRNAME/.. seconds
   seconds=$(sed -nE 's/.* default_ttl = std::chrono::seconds\(([0-9]+)\);/\1/p' "$src/lock/lease.hpp")
+  grep -qF "The lock is a lease of $seconds seconds" "$root/README.md"
+  grep -qF "when its lease ends ($seconds s)" "$root/packaging/examples/nightly-backup.service"
   grep -qF "free after | $seconds s (\`-t\`) |" "$root/README.md"
   grep -qF "\`--ttl\` ($seconds s)" "$root/docs/containers.md"
   grep -qF "(\`--grace\`, or $seconds s)" "$root/docs/servers.md"
