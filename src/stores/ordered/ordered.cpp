@@ -86,9 +86,11 @@ Result<std::optional<View>> Ordered::look_again(const lock::Request& request, Wa
   return view;
 }
 
+Duration Ordered::keep_pause() const { return lock::renewal_pause(std::min(record_->ttl, store_->max_lease())); }
+
 // false: our entry is gone.
 Result<bool> Ordered::keep(Wait wait) {
-  if (BootClock::now() < kept_at_ + lock::renewal_pause(record_->ttl)) return true;
+  if (BootClock::now() < kept_at_ + keep_pause()) return true;
   if (!RLOCK_TRY(store_->keep(wait))) record_.reset();
   kept_at_ = BootClock::now();
   return record_.has_value();
@@ -204,7 +206,7 @@ Result<void> Ordered::claim(const std::string& token, const Queue& queue, Wait w
 Instant Ordered::next_look() const {
   const auto rank = busy_.rank;
   auto pause = rank < watchers ? usual_look : nearest_look + look_of_near_rank * (rank - watchers);
-  if (record_) pause = std::min(pause, lock::renewal_pause(record_->ttl));
+  if (record_) pause = std::min(pause, keep_pause());
   return std::min(BootClock::now() + jittered(pause), look_at_claim());
 }
 

@@ -53,6 +53,7 @@ class Ordered final : public lock::Backend {
   base::Result<void> watch(const Watched& watched, base::Wait wait);
   base::Result<void> claim(const std::string& token, const Queue& queue, base::Wait wait);
   base::Result<bool> keep(base::Wait wait);
+  base::Duration keep_pause() const;
   bool is_far() const;
   base::Instant next_look() const;
   base::Instant look_at_claim() const;

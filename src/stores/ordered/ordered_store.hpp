@@ -117,6 +117,8 @@ class OrderedStore {
   virtual base::Result<bool> leave(const Farewell& farewell, base::Wait wait) = 0;
   /// Whether an entry may be there: one was found, made, or asked for without an answer.
   virtual bool may_be_there() const = 0;
+  /// How long our entry stays when nobody keeps it, where that is less than a record's ttl.
+  virtual base::Duration max_lease() const { return base::Duration::max(); }
 
   /// Ends those of these entries of our lock that are still of this version; true: all of them were.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;

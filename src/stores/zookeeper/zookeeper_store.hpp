@@ -34,6 +34,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<bool> keep(base::Wait wait) override;
   base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
+  base::Duration max_lease() const override { return session_.id() ? lease_ : base::Duration::max(); }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
@@ -59,7 +60,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
 
   // zookeeper_lease.cpp: the session that our entry lives by
-  base::Result<void> begin(const ordered::Record& record, base::Wait wait);
+  base::Result<Answers> begin(const ordered::Record& record, const std::vector<Request>& reads, base::Wait wait);
   base::Error refusal(const ordered::Record& record, base::Duration granted, base::Wait wait);
   base::Result<std::optional<Answers>> open_again(base::Duration timeout, std::vector<Request> requests,
                                                   base::Wait wait);
@@ -94,6 +95,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
 
   // zookeeper_read.cpp: what others have
   base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
+  Request decided() const;
+  base::Result<void> check_decided(const Answer& answer);
   std::vector<Request> parents() const;
   base::Result<void> check_parents(std::span<const Answer> answers);
   base::Error no_root() const;
