@@ -6,18 +6,21 @@
     zookeeper.py HOST:PORT data PATH
     zookeeper.py HOST:PORT create PATH [DATA]
     zookeeper.py HOST:PORT delete PATH...   each with all that is below it
+    zookeeper.py HOST:PORT give PATH USER:PASSWORD    with all that is below it: that user alone has rights there
     zookeeper.py HOST:PORT WORD             a word of four letters, such as srvr
 
 --user USER:PASSWORD in front: who asks, and whose that is what is made. What is not there has no children, and deletes well.
 For Python: `with Client(host, port) as client`, and four_letters().
 """
 
+import base64
+import hashlib
 import re
 import socket
 import struct
 import sys
 
-CREATE, DELETE, GET_DATA, GET_CHILDREN, SYNC, AUTH, CLOSE = 1, 2, 4, 8, 9, 100, -11
+CREATE, DELETE, GET_DATA, SET_ACL, GET_CHILDREN, SYNC, AUTH, CLOSE = 1, 2, 4, 7, 8, 9, 100, -11
 NO_NODE = -101
 NUMBER_OF_AUTH = -4
 NO_PASSWORD = bytes(16)
@@ -104,6 +107,13 @@ class Client:
     def create(self, path, data=b""):
         self.ask(CREATE, text(path) + text(data) + self.rights + struct.pack(">i", 0))
 
+    def give(self, path, user):
+        name = user.partition(":")[0]
+        secret = base64.b64encode(hashlib.sha1(user.encode()).digest()).decode()
+        for child in self.children(path):
+            self.give(path.rstrip("/") + "/" + child, user)
+        self.ask(SET_ACL, text(path) + all_rights("digest", f"{name}:{secret}") + struct.pack(">i", -1))
+
     def delete(self, path):
         for child in self.children(path):
             self.delete(path.rstrip("/") + "/" + child)
@@ -135,7 +145,7 @@ def main():
         sys.exit(__doc__)
     address, what, *rest = words
     host, _, port = address.rpartition(":")
-    if what not in ("children", "version", "data", "create", "delete"):
+    if what not in ("children", "version", "data", "create", "delete", "give"):
         print(four_letters(host, int(port), what), end="")
         return
     with Client(host, int(port), user=user) as client:
@@ -149,6 +159,8 @@ def main():
             sys.stdout.buffer.write(client.get(rest[0])[0])
         elif what == "create":
             client.create(rest[0], *(part.encode() for part in rest[1:]))
+        elif what == "give":
+            client.give(*rest)
         else:
             for path in rest:
                 client.delete(path)

@@ -152,6 +152,35 @@ tls_store() {
   let_go
 }
 
+@test "a user: the password changes while one holds and others wait, and nobody loses anything" {
+  ask_as ann:before create /rotate
+  (umask 077 && echo before >password)
+  export RLOCK_SERVER=zookeeper://ann@$endpoint/rotate RLOCK_PASSWORD_FILE=$PWD/password
+  start_held -t 6s
+  background rlock run -w 5m "$key" -- touch next
+  until_true 10 waiting 1
+  local entry
+  entry=/rotate/q/$(ask_as ann:before children /rotate/q)
+  entry=$entry/$(ask_as ann:before children "$entry" | head -n 1)
+  # Whoever comes now has the new one, and the nodes' list still has the old one.
+  echo after >password
+  ask_as ann:before give /rotate ann:after
+  renewed() { [ "$(ask_as ann:after version "$entry")" != "$before" ]; }
+  for _ in 1 2; do
+    before=$(ask_as ann:after version "$entry")
+    until_true 10 renewed
+  done
+  waiting 1
+  expect 0 rlock run "$key-2" -- true
+  let_go
+  finish
+  [ -e next ]
+  # Who has a wrong one is told so, and that it came from the file.
+  echo wrong >password
+  expect_error 77 'or the password is wrong; the password comes from' rlock run -n "$key" -- touch ran
+  [ ! -e ran ]
+}
+
 @test "TLS: a server that the certificate names is spoken to, any other is not; the mend is named" {
   authority ca
   authority other
@@ -185,5 +214,154 @@ tls_store() {
   expect_error 77 '?cert=FILE&key=FILE' rlock run --server "zookeepers://$address?cacert=$PWD/ca.crt" "$key" -- touch ran
   expect_error 77 '' rlock run \
     --server "zookeepers://$address?cacert=$PWD/ca.crt&cert=$PWD/stranger.crt&key=$PWD/stranger.key" "$key" -- touch ran
+  [ ! -e ran ]
+}
+
+@test "too many connections from one host: 69, and the message names maxClientCnxns; who holds the lock goes on" {
+  own_store maxClientCnxns=3
+  start_held -t 4s
+  background rlock run -w 5m "$key" -- touch next
+  until_true 10 waiting 1
+  # Two are the holder's and the waiter's.
+  exec {third}<>"/dev/tcp/127.0.0.1/${endpoint##*:}"
+  expect_error 69 maxClientCnxns rlock run -n "$key-2" -- touch ran
+  expect_error 69 maxClientCnxns rlock acquire -w 300ms "$key-2"
+  expect_error 69 maxClientCnxns rlock status
+  exec {third}>&-
+  expect 0 rlock run "$key-2" -- true
+  let_go
+  finish
+  [ -e next ]
+  [ ! -e ran ]
+}
+
+@test "a request that is longer than the server takes (jute.maxbuffer): 69, and nothing is left" {
+  own_store -Djute.maxbuffer=700
+  local long
+  long=$(printf 'k%.0s' {1..900})
+  expect 0 rlock run "$key" -- true
+  expect_error 69 'closed the connection' rlock run -n "$long" -- touch ran
+  expect_error 69 'closed the connection' rlock acquire -w 300ms "$long"
+  [ ! -e ran ]
+  [ "$(ask children /rlock/q | wc -l)" -le 1 ]
+}
+
+@test "a queue whose listing is longer than rlock takes: 69, and what to do" {
+  own_store
+  start_held -t 4s
+  queue=$(queue_of)
+  python3 -B - "$endpoint" "$queue" "$BATS_TEST_DIRNAME" <<-'END'
+	import sys
+	sys.path.append(sys.argv[3])
+	from zookeeper import Client
+	host, port = sys.argv[1].split(":")
+	with Client(host, int(port)) as client:
+	    for i in range(10):
+	        client.create(f"{sys.argv[2]}/{i}" + 900000 * "x")
+	END
+  expect_error 69 'more than 8 MiB' rlock run -n "$key" -- touch ran
+  expect_error 69 'more than 8 MiB' rlock run -w 300ms "$key" -- touch ran
+  expect_error 69 'more than 8 MiB' rlock status "$key"
+  expect 0 rlock run "$key-2" -- true
+  ask delete "$queue"
+  ended 79 "$rlock"
+  expect 0 rlock run "$key" -- true
+  [ ! -e ran ]
+}
+
+@test "a ttl that is no session of this server's: refused with what it grants, and nothing is left of it" {
+  own_store tickTime=500 maxSessionTimeout=9000
+  expect_error 64 "--ttl 500ms is less than ZooKeeper at $endpoint grants, 1s to 9s; use --ttl 1s or more" rlock run -t 500ms "$key" -- touch ran
+  expect_error 64 "--ttl 1m is more than ZooKeeper at $endpoint grants, 1s to 9s; use --ttl 9s or less" rlock run -t 1m "$key" -- touch ran
+  local token
+  token=$(rlock acquire -t 4s "$key")
+  expect_error 64 "--ttl 1m is more than" rlock renew -t 1m "$key" "$token"
+  is_held
+  expect 0 rlock renew -t 9s "$key" "$token"
+  expect 0 rlock release "$key" "$token"
+  [ ! -e ran ]
+  is_free
+}
+
+@test "a waiter that stands still for longer than its session comes back at the end of the queue" {
+  # A waiter's session is a minute, or as long as it may be.
+  own_store maxSessionTimeout=4000
+  start_held -t 4s
+  rlock run -t 4s "$key" -- sh -c 'echo first >>order' 3>&- &
+  local frozen=$!
+  until_true 10 waiting 1
+  background rlock run -t 4s "$key" -- sh -c 'echo second >>order'
+  until_true 10 waiting 2
+  kill -STOP "$frozen"
+  until_true 20 waiting 1
+  kill -CONT "$frozen"
+  until_true 20 waiting 2
+  let_go
+  ended 0 "$frozen"
+  finish
+  [ "$(paste -sd ' ' order)" = 'second first' ]
+  is_free
+}
+
+@test "waiters keep their places though the server grants them sessions far shorter than a minute" {
+  own_store tickTime=500 maxSessionTimeout=4000
+  start_held -t 4s
+  local i before
+  for i in 1 2 3 4; do
+    background rlock run -t 4s "$key" -- sh -c "echo $i >>order"
+    until_true 10 waiting "$i"
+  done
+  before=$(entries)
+  # Longer than their sessions, twice.
+  sleep 10
+  [ "$(entries)" = "$before" ]
+  let_go
+  finish
+  [ "$(paste -sd ' ' order)" = '1 2 3 4' ]
+}
+
+@test "nothing is left but last runs: no entry, and no session that has one" {
+  own_store
+  local token pid
+  rlock run "$key" -- true
+  token=$(rlock acquire "$key")
+  rlock acquire -w 100ms "$key" || true
+  rlock run "$key" -- true 3>&- &
+  pid=$!
+  until_true 10 waiting 1
+  kill -TERM $pid
+  ended 143 $pid
+  rlock renew -t 1m "$key" "$token"
+  rlock release "$key" "$token"
+  start_held -t 4s
+  until_renewed
+  until_renewed
+  let_go
+  is_free
+  rlock run --slots 2 "$key" -- true
+  # Each session ends with what it was for.
+  no_session() { [[ $(ask dump) == *'ephemerals (0)'* || $(ask dump) == *'Sessions with Ephemerals (0)'* ]]; }
+  until_true 10 no_session
+  ask dump >dump
+  run -1 grep /rlock dump
+}
+
+@test "nodes that others have made are passed over, or told to be no lock of ours, and never crash anybody" {
+  local value queue n=0
+  rlock acquire "$key" >token
+  queue=$(queue_of)
+  for value in '' x '9 9 9' "$(printf '%05000d' 1)" $'\e[31m' '1 holds 99999999999999999999 -1 - x'; do
+    n=$((n + 1))
+    ask create "$queue/odd-x$n" "$value"
+    ask create "$queue/0123456789abcdef0123456789abcdef-x-000000010$n" "$value"
+    expect 0 rlock status --json "$key"
+    expect 0 rlock status "$key"
+    [[ $output != *$'\e'* ]]
+    expect 75 rlock run -n "$key" -- touch ran
+    ask create "/rlock/l/rlock:$key-$n" "$value"
+    expect 0 rlock status --json "$key-$n"
+    expect 0 rlock status
+  done
+  expect 0 rlock release --force "$key"
   [ ! -e ran ]
 }

@@ -57,7 +57,8 @@ base::Result<base::Fd> connect_one(const SocketAddress& address, const std::stri
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == 0) break;
+    // A server that has closed the connection already: whoever speaks to it knows best what that means.
+    if (error == 0 || error == EPIPE || error == ECONNRESET) break;
     errno = error;
     return base::fail_errno(ErrorCode::unreachable, "cannot connect to " + name);
   }

@@ -25,6 +25,11 @@ Result<std::optional<std::string>> Connection::take() {
   bool is_broken = false;
   auto frame = take_frame(received_, is_broken);
   if (!is_broken) return frame;
+  if (is_too_long(received_)) {
+    return base::fail(base::ErrorCode::unready, channel_.name() +
+                                                    " answers with more than 8 MiB: too many nodes stand "
+                                                    "below one; remove what nobody needs any more");
+  }
   return base::fail(base::ErrorCode::unreachable, channel_.name() + " does not speak ZooKeeper's protocol");
 }
 

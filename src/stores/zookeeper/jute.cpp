@@ -234,6 +234,12 @@ std::optional<Event> read_event(std::string_view body) {
   return if_ok(reader, std::move(event));
 }
 
+bool is_too_long(std::string_view bytes) {
+  constexpr std::int32_t least_text = ' ' << 24;
+  const auto length = Reader(bytes).number();
+  return length > static_cast<std::int32_t>(max_frame) && length < least_text;
+}
+
 std::optional<std::string> take_frame(std::string& bytes, bool& is_broken) {
   Reader reader(bytes);
   const auto length = reader.number();

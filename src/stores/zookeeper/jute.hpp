@@ -160,5 +160,7 @@ inline constexpr std::size_t max_frame = 8U << 20U;
 /// The first frame of what has come, without its length, which is taken out of bytes; nullopt: more bytes are needed.
 /// is_broken: they can never be one.
 std::optional<std::string> take_frame(std::string& bytes, bool& is_broken);
+/// Whether what is_broken is a frame that is longer than max_frame. What begins with text is none.
+bool is_too_long(std::string_view bytes);
 
 }  // namespace rlock::zookeeper

@@ -22,6 +22,24 @@ constexpr Duration member_timeout{2'000};
 // Whoever tells without an end fills no memory.
 constexpr std::size_t max_news = 1'000;
 
+// Of no request.
+constexpr std::int32_t no_number = 0;
+
+// Never 0 or less, which others have.
+std::int32_t following(std::int32_t number) { return number % std::numeric_limits<std::int32_t>::max() + 1; }
+std::int32_t before(std::int32_t number) { return number > 1 ? number - 1 : std::numeric_limits<std::int32_t>::max(); }
+
+// Those of requests that were sent, the last of which that has one of its own has `last`.
+std::vector<std::int32_t> numbers_of(std::span<const Request> requests, std::int32_t last) {
+  std::vector<std::int32_t> numbers(requests.size(), number_of_ping);
+  for (auto i = requests.size(); i-- > 0;) {
+    if (requests[i].op == Request::Op::ping) continue;
+    numbers[i] = last;
+    last = before(last);
+  }
+  return numbers;
+}
+
 std::int32_t milliseconds(Duration timeout) {
   return static_cast<std::int32_t>(
       std::clamp<Duration::rep>(timeout.count(), 1, std::numeric_limits<std::int32_t>::max()));
@@ -30,11 +48,7 @@ std::int32_t milliseconds(Duration timeout) {
 }  // namespace
 
 Session::Session(const Address& address, Duration timeout)
-    : members_(address, words),
-      user_(address.user),
-      password_(address.password.value_or("")),
-      password_source_(address.password_source.name),
-      timeout_(timeout) {}
+    : address_(address), members_(address, words), timeout_(timeout) {}
 
 void Session::next_member() {
   connection_.reset();
@@ -57,8 +71,7 @@ std::string Session::frames_of(std::span<const Request> requests) {
   std::string frames;
   for (const auto& request : requests) {
     const bool is_ping = request.op == Request::Op::ping;
-    // Never 0 or less, which others have.
-    if (!is_ping) number_ = number_ % std::numeric_limits<std::int32_t>::max() + 1;
+    if (!is_ping) number_ = following(number_);
     frames += frame_of(is_ping ? number_of_ping : number_, request);
   }
   return frames;
@@ -70,15 +83,15 @@ Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const R
   connection_ = Connection(RLOCK_TRY(members_.connect(wait)));
   ++connections_;
   auto frames = frame_of(greeting);
-  if (!user_.empty()) {
-    frames += frame_of(number_of_auth, digest_auth(user_, password_));
+  if (!address_.user.empty()) {
+    frames += frame_of(number_of_auth, digest_auth(address_.user, address_.password.value_or("")));
   }
   frames += frames_of(requests);
   sent_at_ = BootClock::now();
-  RLOCK_TRY(connection_->send(frames, wait));
-  auto frame = connection_->next(wait);
+  const auto sent = connection_->send(frames, wait);
+  auto frame = sent ? connection_->next(wait) : std::unexpected(sent.error());
   if (!frame && !wait.is_over() && frame.error().code == ErrorCode::unreachable) {
-    frame.error().message += "; it may not serve now, or have too many connections";
+    frame.error().message += "; it may have no majority, or too many connections from this host (maxClientCnxns)";
   }
   const auto bytes = RLOCK_TRY(std::move(frame));
   auto welcome = read_welcome(bytes);
@@ -98,15 +111,15 @@ Result<Welcome> Session::connect(const Greeting& greeting, std::span<const Reque
   }
 }
 
-Result<void> Session::create(Duration timeout, Wait wait) {
+Result<std::vector<Answer>> Session::create(Duration timeout, std::span<const Request> requests, Wait wait) {
   id_.reset();
-  const auto welcome =
-      RLOCK_TRY(connect({.timeout_ms = milliseconds(timeout), .last_seen = last_seen_}, {}, bounded(wait)));
+  const Greeting greeting{.timeout_ms = milliseconds(timeout), .last_seen = last_seen_};
+  const auto welcome = RLOCK_TRY(connect(greeting, requests, bounded(wait)));
   if (welcome.timeout_ms <= 0) {
-    return dropped<void>({ErrorCode::unready, name() + " makes no session"});
+    return dropped<std::vector<Answer>>({ErrorCode::unready, name() + " makes no session"});
   }
   id_ = SessionId{welcome.id, welcome.password, Duration(welcome.timeout_ms)};
-  return {};
+  return answers(requests, bounded(wait));
 }
 
 void Session::take_up(SessionId id) {
@@ -121,7 +134,7 @@ Result<Session::Reopened> Session::reopen(Duration timeout, std::span<const Requ
     next_member();  // this one may be cut off
     return Reopened{.is_expired = true};
   }
-  auto said = RLOCK_TRY(answers(requests.size(), bounded(wait)));
+  auto said = RLOCK_TRY(answers(requests, bounded(wait)));
   return Reopened{.granted = Duration(welcome.timeout_ms), .answers = std::move(said)};
 }
 
@@ -130,7 +143,7 @@ Result<std::vector<Answer>> Session::flight(std::span<const Request> requests, W
   wait = bounded(wait);
   const auto sent = connection_->send(frames_of(requests), wait);
   if (!sent) return dropped<std::vector<Answer>>(sent.error());
-  return answers(requests.size(), wait);
+  return answers(requests, wait);
 }
 
 Result<std::int32_t> Session::post(const Request& request) {
@@ -168,19 +181,22 @@ Result<std::optional<Message>> Session::sorted(const std::string& frame) {
   return std::nullopt;
 }
 
-Result<std::vector<Answer>> Session::answers(std::size_t count, Wait wait) {
-  std::vector<Answer> answers;
-  auto expected = number_ - static_cast<std::int32_t>(count);
-  while (answers.size() < count) {
+// To those that were sent last, in their order.
+Result<std::vector<Answer>> Session::answers(std::span<const Request> requests, Wait wait) {
+  auto numbers = numbers_of(requests, number_);
+  std::vector<Answer> answers(requests.size());
+  for (auto left = requests.size(); left > 0;) {
     const auto frame = connection_->next(wait);
     if (!frame) return dropped<std::vector<Answer>>(frame.error());
     auto message = sorted(*frame);
     if (!message) return dropped<std::vector<Answer>>(message.error());
     if (!*message) continue;
-    const bool is_ours = (*message)->number == number_of_ping || (*message)->number > expected;
-    if (is_ours) {
-      expected = std::max(expected, (*message)->number);
-      answers.push_back(std::move((*message)->answer));
+    // What was posted before may be answered now, and is not taken for an answer to these.
+    const auto number = std::ranges::find(numbers, (*message)->number);
+    if (number != numbers.end()) {
+      *number = no_number;
+      answers[static_cast<std::size_t>(number - numbers.begin())] = std::move((*message)->answer);
+      --left;
     } else if (news_.answers.size() < max_news) {
       news_.answers.push_back(std::move(**message));
     }
@@ -208,15 +224,30 @@ Result<Session::News> Session::drain() {
   return std::exchange(news_, {});
 }
 
+// Whoever lives for long may see it change.
+bool Session::has_new_password() {
+  const auto& read_again = address_.password_source.read_again;
+  auto now = read_again ? read_again() : std::nullopt;
+  if (!now || now == address_.password) return false;
+  address_.password = std::move(now);
+  return true;
+}
+
 base::Error Session::error_of(Code code) {
   const auto number = std::to_string(static_cast<std::int32_t>(code));
   switch (code) {
     case Code::no_auth:
     case Code::auth_failed:
     case Code::needs_sasl: {
-      if (user_.empty()) return {ErrorCode::refused, name() + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
-      auto why = name() + " denies this to the user " + base::printable(user_) + ", or the password is wrong";
-      if (!password_source_.empty()) why += "; the password comes from " + password_source_;
+      const auto& user = address_.user;
+      if (user.empty()) return {ErrorCode::refused, name() + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
+      if (has_new_password()) {
+        disconnect();
+        return {ErrorCode::unreachable, name() + " denies this, and the password has changed meanwhile"};
+      }
+      auto why = name() + " denies this to the user " + base::printable(user) + ", or the password is wrong";
+      const auto& source = address_.password_source.name;
+      if (!source.empty()) why += "; the password comes from " + source;
       return {ErrorCode::refused, std::move(why)};
     }
     case Code::ephemeral_on_local_session:

@@ -24,8 +24,9 @@ class Session {
  public:
   Session(const Address& address, base::Duration timeout);
 
-  /// Makes a new session, of at least 1 ms; id() tells the timeout that the ensemble grants.
-  base::Result<void> create(base::Duration timeout, base::Wait wait);
+  /// Makes a new session, of at least 1 ms; id() tells the timeout that the ensemble grants. Sends these behind it in
+  /// the same flight: none that makes what ends with the session, which nobody could end if it were not answered.
+  base::Result<std::vector<Answer>> create(base::Duration timeout, std::span<const Request> requests, base::Wait wait);
   /// Another process's; nothing is connected.
   void take_up(SessionId id);
   /// The same session, with more that others need.
@@ -70,11 +71,13 @@ class Session {
   /// Before the first byte of the last connection: where a session that was opened again counts from.
   base::Instant sent_at() const { return sent_at_; }
   base::Duration timeout() const { return timeout_; }
+  /// With the password that was read last.
+  const Address& address() const { return address_; }
   /// "ZooKeeper at HOST:PORT": of the member that is asked now.
   const std::string& name() const { return members_.name(); }
 
   /// What an answer other than ok means where the caller expects none of that kind. Drops the connection where
-  /// another member may answer otherwise.
+  /// another member may answer otherwise, or a new password is to be tried: unreachable then.
   base::Error error_of(Code code);
 
  private:
@@ -82,16 +85,15 @@ class Session {
   base::Result<Welcome> connect(const Greeting& greeting, std::span<const Request> requests, base::Wait wait);
   base::Result<Welcome> connect_one(const Greeting& greeting, std::span<const Request> requests, base::Wait wait);
   std::string frames_of(std::span<const Request> requests);
-  base::Result<std::vector<Answer>> answers(std::size_t count, base::Wait wait);
+  base::Result<std::vector<Answer>> answers(std::span<const Request> requests, base::Wait wait);
   base::Result<std::optional<Message>> sorted(const std::string& frame);
   void next_member();
+  bool has_new_password();
   template <class T>
   base::Result<T> dropped(base::Error error);
 
+  Address address_;
   stores::Members members_;
-  std::string user_;  ///< empty: nobody
-  std::string password_;
-  std::string password_source_;  ///< for messages
   base::Duration timeout_;
   std::optional<Connection> connection_;
   std::uint64_t connections_ = 0;

@@ -22,13 +22,15 @@ std::string seconds(Duration duration) { return base::format_duration(duration);
 
 }  // namespace
 
-Result<void> ZookeeperStore::begin(const Record& record, Wait wait) {
-  if (session_.id() && asked_ >= record.ttl) return {};
+// A session for an entry. The reads travel with its making; no answers: there was one already.
+Result<ZookeeperStore::Answers> ZookeeperStore::begin(const Record& record, const std::vector<Request>& reads,
+                                                      Wait wait) {
+  if (session_.id() && asked_ >= record.ttl) return Answers();
   session_.close();
-  RLOCK_TRY(session_.create(record.ttl, wait));
+  auto answers = RLOCK_TRY(session_.create(record.ttl, reads, wait));
   asked_ = record.ttl;
   lease_ = session_.id()->timeout;
-  if (record.state == Record::State::waits || lease_ == record.ttl) return {};
+  if (record.state == Record::State::waits || lease_ == record.ttl) return answers;
   auto refused = refusal(record, lease_, wait);
   session_.close();
   return std::unexpected(std::move(refused));
@@ -37,8 +39,8 @@ Result<void> ZookeeperStore::begin(const Record& record, Wait wait) {
 base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait wait) {
   const bool is_short = granted > record.ttl;
   auto range = seconds(granted);
-  Session other(address_, session_.timeout());
-  if (other.create(is_short ? Duration::max() : Duration(1), wait)) {
+  Session other(session_.address(), session_.timeout());
+  if (other.create(is_short ? Duration::max() : Duration(1), {}, wait)) {
     const auto [least, most] = std::minmax(granted, other.id()->timeout);
     range = seconds(least) + " to " + seconds(most);
     other.close();
@@ -67,7 +69,7 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::open_again(Durati
 Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(const Record& record,
                                                                              const std::vector<Request>& requests,
                                                                              Wait wait) {
-  RLOCK_TRY(begin(record, wait));
+  RLOCK_TRY(begin(record, {}, wait));
   const bool is_waiter = record.state == Record::State::waits;
   const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
   std::optional<Answers> answers;
@@ -113,8 +115,8 @@ Result<bool> ZookeeperStore::has_moved(Wait wait) {
 
 // To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
 Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
-  Session next(address_, session_.timeout());
-  RLOCK_TRY(next.create(record.ttl, wait));
+  Session next(session_.address(), session_.timeout());
+  RLOCK_TRY(next.create(record.ttl, {}, wait));
   auto id = *next.id();
   if (id.timeout != record.ttl) {
     next.close();

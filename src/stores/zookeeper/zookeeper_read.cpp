@@ -24,7 +24,7 @@ using ordered::Record;
 
 namespace {
 
-// No data has it: that it is refused is decided by the majority, and what is read behind that is as new.
+// No data has it.
 constexpr std::int32_t no_version = std::numeric_limits<std::int32_t>::max();
 // Requests in one flight.
 constexpr std::size_t max_flight = 500;
@@ -70,12 +70,21 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
     if (answers) return std::move(*answers);
     if (RLOCK_TRY(has_moved(wait))) return ask(requests, wait);
   }
-  if (!session_.is_open()) {
-    RLOCK_TRY(session_.create(lock::default_ttl, wait));
-    asked_ = lock::default_ttl;
-    lease_ = session_.id()->timeout;
-  }
-  return session_.flight(requests, wait);
+  if (session_.is_open()) return session_.flight(requests, wait);
+  auto answers = RLOCK_TRY(session_.create(lock::default_ttl, requests, wait));
+  asked_ = lock::default_ttl;
+  lease_ = session_.id()->timeout;
+  return answers;
+}
+
+// A write that is refused: that it is, is decided by the majority, and what is read behind it is as new. So is not what
+// `sync` says: a leader that was cut off answers it.
+Request ZookeeperStore::decided() const { return set_data(queue_, "", no_version); }
+
+Result<void> ZookeeperStore::check_decided(const Answer& answer) {
+  const bool is_decided =
+      answer.code == Code::bad_version || answer.code == Code::no_node || answer.code == Code::no_auth;
+  return is_decided ? Result<void>() : std::unexpected(session_.error_of(answer.code));
 }
 
 // What stands above our entry. Each is gone again when nothing is below it; not so a root that was named.
@@ -119,7 +128,8 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
 // What is kept is nobody's any more.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
-  const auto answers = RLOCK_TRY(ask({set_data(queue_, "", no_version), get_children(queue_)}, wait));
+  const auto answers = RLOCK_TRY(ask({decided(), get_children(queue_)}, wait));
+  RLOCK_TRY(check_decided(answers.front()));
   const auto& children = answers.back();
   if (children.code == Code::no_node) return std::nullopt;
   const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
@@ -194,17 +204,21 @@ Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer
 
 // How long a lease lasts follows from the times of its node.
 Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wire_keys, std::int64_t most,
-                                                ordered::TimesLeft /*times*/, Wait wait) {
+                                                ordered::TimesLeft times, Wait wait) {
   std::vector<Queue> queues;
   while (!wire_keys.empty()) {
     const auto part = wire_keys.first(std::min(wire_keys.size(), max_flight));
     wire_keys = wire_keys.subspan(part.size());
-    std::vector<Request> requests{sync(queue_), exists(address_.root.empty() ? "/" : address_.root)};
+    // A waiter decides nothing by what it reads.
+    const bool is_to_tell = times == ordered::TimesLeft::yes;
+    std::vector<Request> requests{is_to_tell ? decided() : sync(queue_),
+                                  exists(address_.root.empty() ? "/" : address_.root)};
     for (const auto& key : part) {
       requests.push_back(get_children(queue_path(key)));
       requests.push_back(get_data(last_run_path(key)));
     }
     const auto answers = RLOCK_TRY(ask(requests, wait));
+    if (is_to_tell) RLOCK_TRY(check_decided(answers[0]));
     if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
     for (std::size_t i = 0; i < part.size(); ++i) {
       queues.push_back(RLOCK_TRY(queue_of(part[i], answers[2 * i + 2], answers[2 * i + 3], most, wait)));
@@ -216,7 +230,8 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
 // What is below one of the two nodes; a queue that nobody is in is left out.
 Result<std::vector<std::string>> ZookeeperStore::children_of(const std::string& path, Wait wait) {
   const auto root = address_.root.empty() ? "/" : address_.root;
-  const auto answers = RLOCK_TRY(ask({sync(root), exists(root), get_children(path)}, wait));
+  const auto answers = RLOCK_TRY(ask({decided(), exists(root), get_children(path)}, wait));
+  RLOCK_TRY(check_decided(answers[0]));
   if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
   const auto code = answers.back().code;
   if (code == Code::no_node) return std::vector<std::string>();

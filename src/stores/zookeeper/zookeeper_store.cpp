@@ -45,12 +45,15 @@ std::string ZookeeperStore::encoded(Record record) const {
 }
 
 Result<bool> ZookeeperStore::is_empty(const Record& record, Wait wait) {
-  const auto answers = RLOCK_TRY(ask_for_entry(record, {get_children(queue_)}, wait));
+  const std::vector look{get_children(queue_)};
+  auto answers = std::optional(RLOCK_TRY(begin(record, look, wait)));
+  if (answers->empty()) answers = RLOCK_TRY(ask_for_entry(record, look, wait));
   if (!answers) return true;
-  lacks_parents_ = answers->front().code == Code::no_node;
+  const auto& children = answers->front();
+  lacks_parents_ = children.code == Code::no_node;
   if (lacks_parents_) return true;
-  if (answers->front().code != Code::ok) return std::unexpected(session_.error_of(answers->front().code));
-  const auto names = read_children(answers->front().body);
+  if (children.code != Code::ok) return std::unexpected(session_.error_of(children.code));
+  const auto names = read_children(children.body);
   return names && entries_in(*names).empty();
 }
 
@@ -60,7 +63,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::enter(const std::string& token
   mode_ = mode;
   if (join == Join::if_empty && !may_be_there_ && !RLOCK_TRY(is_empty(record, wait))) return std::nullopt;
   for (int tries = 0; tries < max_tries; ++tries) {
-    RLOCK_TRY(begin(record, wait));
+    RLOCK_TRY(begin(record, {}, wait));
     auto requests = lacks_parents_ ? parents() : std::vector<Request>();
     const auto above = requests.size();
     requests.push_back(
