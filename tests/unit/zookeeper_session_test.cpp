@@ -42,8 +42,8 @@ class LateServer {
   static std::string said_of(std::string_view frame, bool is_first, std::string& late) {
     if (is_first) return text(number(0) + number(4000) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
     const auto from = number_at(frame, 0);
-    const auto body = number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::exists) ? std::string(68, '\1')
-                                                                                           : std::string();
+    const auto body =
+        number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::exists) ? std::string(68, '\1') : std::string();
     const auto said = std::exchange(late, "");
     if (body.empty()) return said + answer(from, "");
     late = answer(from, body);
