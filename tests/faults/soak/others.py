@@ -77,7 +77,7 @@ def mass(rng):
 
 
 def busy_host(rng):
-    return ["busy_host.py", "--processes", 4000, "--kinds", "freeze,cut,kill", "--tries", 3]
+    return ["busy_host.py", "--processes", 4000, "--kinds", "freeze,cut,kill", "--tries", 3, "--limit", 300]
 
 
 TRIALS = [modes, several_keys, restarts, failovers, reshards, minorities, stalls, consensus, beside, mass, busy_host]

@@ -33,7 +33,7 @@ class QueueScene(Scene):
         if self.foreign:
             self.redis("SET", "rlock:" + self.key, "foreign", "NX", "PX", 60_000)
         else:
-            holder = self.holder(600 if self.event == "holder dies" else 5000)
+            holder = self.holder(1500 if self.event == "holder dies" else 8000)
         gives_up = self.fate == "give up"
         victims = [self.waiter(f"ahead{number}", 1000 if gives_up else 60_000) for number in range(self.ahead)]
         survivors = [self.waiter(f"behind{number}") for number in range(self.behind)]
