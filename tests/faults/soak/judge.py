@@ -192,7 +192,7 @@ def allowed(run, commands, contest):
                             wait for a fifth of the ttl, or of -w
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
-        137                 the command was killed by us; -9, rlock was
+        137                 the command was killed by us; -9, rlock was, or stood still for so long that its guard killed it
         125                 rlock failed between lock and command; only where its guard was killed
     """
     stood_still = contest.watch.longest_gap_ms(run.begun, run.ended) > min(run.ttl_ms, run.wait_ms) / 5
@@ -221,7 +221,7 @@ def allowed(run, commands, contest):
         return None
     if status == 137 and struck in ("kill-command", "kill-nested"):
         return None
-    if status == -9 and struck in ("kill-rlock", "kill-both", "stop-both"):
+    if status == -9 and (struck in ("kill-rlock", "kill-both", "stop-both") or stood_still):
         return None
     if status == 125 and struck in ("kill-guard", "stop-guard") and not ended:
         return None
