@@ -113,13 +113,15 @@ class Judgement:
                     self.unsure.append(f"{command.id} alive {(last - end) / 1e6:.1f} ms after the expiry last seen")
 
     def outlived(self, run):
-        """With a kill of rlock the guard has its 100 ms; a kill of both is not promised to reach further down."""
+        """With a kill of rlock the guard has its 100 ms; a kill of both is not promised to reach further down. A nested run
+        that comes when the outer one has released has a lock of its own."""
         if not run.shape.startswith("nested") or run.strike == "kill-both" and run.struck:
             return
         grace = GRACE_MS if run.struck and run.strike == "kill-rlock" else 5
         for command in self.of_run.get(run.name, []):
             ms = (command.last() - run.ended) / 1e6
-            if ms > grace:
+            own = (self.contest.watch.first_seen(command.token) or 0) > run.ended
+            if ms > grace and not own:
                 self.find("outlived", run, command.last(), f"{command.id} alive {ms:.1f} ms after the rlock around it "
                                                            f"({run.fate()})")
 

@@ -80,6 +80,7 @@ class MembersWatch(Watch):
 def leaks(contest):
     """What is left when all rlocks have ended, and would not end by itself at the latest when its lease does."""
     field = contest.field
+    settle(field)
     ttl_s = max([run.ttl_ms for run in contest.runs], default=0) / 1000
     patient = contest.befell or any(unguarded(run) for run in contest.runs)
     for name in contest.left_of(lambda: field.entries(contest.key), SLACK_S + (ttl_s if patient else 0)):

@@ -72,7 +72,8 @@ class OddScene(Scene):
         flooder = threading.Thread(target=publish)
         flooder.start()
         try:
-            self.watch_end(waiter, 75, begun + wait_ms * 1e6)
+            # On a busy machine the server is too slow for it, among so many messages.
+            self.watch_end(waiter, (69, 75), begun + wait_ms * 1e6)
         finally:
             over.set()
             flooder.join()
@@ -92,7 +93,7 @@ class OddScene(Scene):
                 sleep_ms(patience_ms)
                 if not gives_up:
                     waiter.process.send_signal(signal.SIGTERM)
-                self.watch_end(waiter, 69 if gives_up else None, boottime_ns())
+                self.watch_end(waiter, (69,) if gives_up else None, boottime_ns())
             finally:
                 listener.shutdown(socket.SHUT_RDWR)
                 server.join()
@@ -110,8 +111,8 @@ class OddScene(Scene):
             while True:
                 client.sendall(PUSH * 4000)
 
-    def watch_end(self, person, status, when):
-        """It ends with this status, if there is one, and soon after this time (CLOCK_BOOTTIME ns), and stays small."""
+    def watch_end(self, person, statuses, when):
+        """It ends with one of these, if there are any, and soon after this time (CLOCK_BOOTTIME ns), and stays small."""
         peak_kb, deadline = 0, time.monotonic() + 60
         while person.process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(OSError), open(f"/proc/{person.process.pid}/status") as file:
@@ -120,8 +121,8 @@ class OddScene(Scene):
         late_ms = (boottime_ns() - when) / 1e6
         if late_ms > LATE_MS:
             self.wrongs.append(f"ended {late_ms:.0f} ms late")
-        if status is not None and person.process.poll() != status:
-            self.wrongs.append(f"ended with {person.process.poll()}, not {status}")
+        if statuses and person.process.poll() not in statuses:
+            self.wrongs.append(f"ended with {person.process.poll()}, not {statuses}")
         if peak_kb > MOST_KB and "TEST_SANITIZER" not in os.environ:
             self.wrongs.append(f"took {peak_kb} kB")
 

@@ -117,7 +117,7 @@ class VerbScene(Scene):
         # It counts from the moment of the acquire.
         self.check_first(self.started().get("job", boottime_ns()) + round(hold_ms * 1e6), self.limit_ms, {"next"})
         held_ms = (self.started().get("next", boottime_ns()) - begun) / 1e6
-        if held_ms < hold_ms:
+        if held_ms < hold_ms - 10:  # the note has hundredths of a second
             self.wrongs.append(f"held for {held_ms:.0f} ms, not {hold_ms:.0f} ms")
 
     def once(self):

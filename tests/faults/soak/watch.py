@@ -105,6 +105,11 @@ class Watch(threading.Thread):
                 return self.got[at]
         return None
 
+    def first_seen(self, token):
+        """When it was first known to hold the key, None where it was not seen."""
+        number = self.numbers.get(token)
+        return None if number is None else self.sent[self.owner.index(number)]
+
     def lease_end(self, token):
         """The latest expiry that a token was seen with, None where it was not seen."""
         return self.ends.get(self.numbers.get(token))
