@@ -283,6 +283,26 @@ tls_store() {
   is_free
 }
 
+@test "a longer lease is another session, and keeps the place in the queue and the fence; the old session ends" {
+  own_store
+  local token fence sessions
+  token=$(rlock acquire -t 4s "$key")
+  fence=$(status_of '.holders[0].fence')
+  background rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >next'
+  until_true 10 waiting 1
+  expect 0 rlock renew -t 1m "$key" "$token"
+  [ "$(entries | wc -l)" = 2 ]
+  [[ $(entries | head -n 1) == */"$token"-* ]]
+  [ "$(status_of '.holders[0].fence')" = "$fence" ]
+  waiting 1
+  # The one of 4 s is over: the lock's and the waiter's are left.
+  sessions() { [ "$(ask dump | grep -c '^0x')" = 2 ]; }
+  until_true 3 sessions
+  rlock release "$key" "$token"
+  finish
+  (($(cat next) > fence))
+}
+
 @test "a waiter that stands still for longer than its session comes back at the end of the queue" {
   # A waiter's session is a minute, or as long as it may be.
   own_store maxSessionTimeout=4000

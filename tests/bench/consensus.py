@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Locks on three members of etcd on this machine: rlock beside etcdctl lock.
+"""Locks on three members of a store on this machine: rlock beside etcdctl lock, or beside kazoo's Lock and Curator's
+InterProcessMutex.
 
     consensus.py [--store etcd] [--rounds 100] [--queue 50] [--waiters 1000] [--seconds 20]
 
-Prints a Markdown table: how long `rlock run k true` and `etcdctl lock k true` take, in turns, and what of the second is
-left without the start of its program (`etcdctl version`); hand-overs in a queue of --queue, in turns; what --waiters that
+Prints a Markdown table: how long `rlock run k true` and the others take, in turns, and what of etcdctl is left without the
+start of its program (`etcdctl version`); hand-overs in a queue of --queue, in turns; what --waiters that
 wait cost all members together while nothing happens. The members' files are in memory where that can be. Wants a C
-compiler; RLOCK is the binary.
+compiler; RLOCK is the binary. Beside ZooKeeper: PYTHONPATH has kazoo; Maven gets Curator, whose waiters are 10 at most.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from shared import milliseconds, quantile, say, spread  # noqa: E402
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def contenders(field):
+def contenders(field, directory):
     """rlock, and what the store has itself."""
     found = [Contender("rlock", lambda key, command: [os.environ["RLOCK"], "run", "--server", field.url, key, *command],
                        lambda key: len(field.entries(key)) - 1)]
@@ -40,7 +41,34 @@ def contenders(field):
         etcdctl = ["etcdctl", "--endpoints", ",".join(member.address for member in field.servers)]
         found.append(Contender("etcdctl lock", lambda key, command: [*etcdctl, "lock", key, *command],
                                lambda key: len(field.names(key + "/")) - 1))
+    if field.scheme == "zookeeper":
+        found += recipes(field, directory)
     return found
+
+
+def recipes(field, directory):
+    """Those of libraries that can be had here."""
+    hosts = ",".join(member.address for member in field.servers)
+
+    def others(node):
+        def waiting(key):
+            with field.client() as client:
+                return len(client.children(f"/{node}/{key}")) - 1
+        return waiting
+
+    if subprocess.run([sys.executable, "-c", "import kazoo"], stderr=subprocess.DEVNULL).returncode == 0:
+        words = [sys.executable, HERE + "/kazoo_lock.py", hosts]
+        yield Contender("kazoo", lambda key, command: [*words, key, *command], others("kazoo"), most=20)
+    curator = directory + "/curator"
+    os.makedirs(curator)
+    path = curator + "/classpath"
+    if subprocess.run(["mvn", "-B", "-q", "-f", HERE + "/curator/pom.xml", "dependency:build-classpath",
+                       "-Dmdep.outputFile=" + path], stdout=subprocess.DEVNULL).returncode == 0:
+        with open(path, encoding="utf-8") as file:
+            jars = file.read().strip()
+        subprocess.run(["javac", "-cp", jars, "-d", curator, HERE + "/curator/Lock.java"], check=True)
+        java = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{curator}:{jars}", "Lock", hosts]
+        yield Contender("Curator", lambda key, command: [*java, key, *command], others("curator"), most=10)
 
 
 def seconds_of(words):
@@ -54,7 +82,8 @@ def singles(all_of_them, rounds):
     """A free lock, taken and given back."""
     commands = {each.name: each.argv("single", ["true"]) for each in all_of_them}
     commands["`true` alone"] = ["true"]
-    if len(all_of_them) > 1:
+    beside_etcdctl = any(each.name == "etcdctl lock" for each in all_of_them)
+    if beside_etcdctl:
         commands["etcdctl version"] = ["etcdctl", "version"]
     times = {name: [] for name in commands}
     for _ in range(rounds):
@@ -63,8 +92,8 @@ def singles(all_of_them, rounds):
     medians = {name: statistics.median(found) for name, found in times.items()}
     for name, found in times.items():
         ratio = spread([a / b for a, b in zip(times["rlock"], found)]) if name != "rlock" else ""
-        yield f"`{name} k true`" if name in ("rlock", "etcdctl lock") else name, milliseconds(medians[name]), ratio
-    if len(all_of_them) > 1:
+        yield f"`{name} k true`" if name in {each.name for each in all_of_them} else name, milliseconds(medians[name]), ratio
+    if beside_etcdctl:
         server = medians["etcdctl lock"] - medians["etcdctl version"] - medians["`true` alone"]
         yield "etcdctl lock without the start of two programs", milliseconds(server), f"{medians['rlock'] / server:.2f}"
 
@@ -81,7 +110,7 @@ def hand_overs(lab, all_of_them, count, rounds):
     for each in all_of_them:
         found = [gap for round_ in gaps[each.name] for gap in round_]
         ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(gaps["rlock"], gaps[each.name])]
-        yield (f"hand-over, {count} waiters, {each.name}",
+        yield (f"hand-over, {min(count, each.most)} waiters, {each.name}",
                f"p50 {milliseconds(statistics.median(found))}, p95 {milliseconds(quantile(found, 0.95))}",
                spread(ratios) if each.name != "rlock" else "")
 
@@ -129,7 +158,7 @@ def main():
         lab = types.SimpleNamespace(directory=directory, stamp=stamp)
         field = stack.enter_context(ENSEMBLES[options.store](directory + "/members"))
         until(field.leader, "a leader")
-        found = contenders(field)
+        found = contenders(field, directory)
         say("alone")
         rows = [*singles(found, options.rounds)]
         say("hand-overs")

@@ -2,10 +2,9 @@
 # The short form of consensus.py, and of stalls.py on the same store; tests/soak.sh runs both at length.
 load ../helper
 
-setup() {
-  begin_test
-  command -v etcd >/dev/null || skip 'no etcd'
-}
+setup() { begin_test; }
+has_etcd() { command -v etcd >/dev/null || skip 'no etcd'; }
+has_zookeeper() { { command -v java >/dev/null && [ -e /usr/share/java/zookeeper.jar ]; } || skip 'no ZooKeeper (libzookeeper-java)'; }
 
 # consensus OPTION...: with a new seed each time, which is printed.
 consensus() { python3 -B "$BATS_TEST_DIRNAME/consensus.py" --keep "$BATS_TEST_TMPDIR/trial" "$@"; }
@@ -13,15 +12,18 @@ consensus() { python3 -B "$BATS_TEST_DIRNAME/consensus.py" --keep "$BATS_TEST_TM
 isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || skip 'needs root and network namespaces'; }
 
 @test "three members of etcd, one of which is killed or stopped, compacted, rlocks stopped: no overlap, no fence backwards (R45)" {
+  has_etcd
   consensus --kinds kill,stop,compact,clients --seconds 14 --every 4
 }
 
 @test "three members of etcd, one of which is split from the others or cut off: no overlap, no fence backwards (R45)" {
+  has_etcd
   isolated
   consensus --kinds split,cut --seconds 16 --every 6
 }
 
 @test "three members of etcd, and the disk of the leader stands still for longer than a lease: no overlap (R45)" {
+  has_etcd
   isolated
   [ -e /dev/loop-control ] || skip 'needs loop devices'
   consensus --kinds disk --seconds 22 --every 14 --ttl 3 --contenders 4
@@ -30,6 +32,19 @@ isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || s
 stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store etcd --tries 1 --waiters 1,3 --bound 2.5 --events "$1"; }
 
 @test "etcd: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {
+  has_etcd
   stalls released,gave_up,head_killed,lock_deleted,three_killed_with_the_holder
   stalls 1_frozen,3_frozen
+}
+
+@test "three members of ZooKeeper and an observer, restarted in turn, a session that moves, all connections taken: no overlap (R45)" {
+  has_zookeeper
+  isolated
+  consensus --store zookeeper --observer --kinds kill,split,roll,renew,crowd,clients --seconds 40 --every 5
+}
+
+@test "a follower of ZooKeeper is cut off right behind each kind of answer, and goes on answering: no overlap (R45)" {
+  has_zookeeper
+  isolated
+  python3 -B "$BATS_TEST_DIRNAME/answers.py" --rounds 1 --kinds welcome,children,set_data --contenders 2 --keep "$BATS_TEST_TMPDIR/trial"
 }
