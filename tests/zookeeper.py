@@ -6,7 +6,7 @@
     zookeeper.py HOST:PORT data PATH
     zookeeper.py HOST:PORT create PATH [DATA]
     zookeeper.py HOST:PORT delete PATH...   each with all that is below it
-    zookeeper.py HOST:PORT give PATH USER:PASSWORD    with all that is below it: that user alone has rights there
+    zookeeper.py HOST:PORT give PATH USER:PASSWORD [RIGHTS]    with all that is below it: that user alone has rights there
     zookeeper.py HOST:PORT WORD             a word of four letters, such as srvr
 
 --user USER:PASSWORD in front: who asks, and whose that is what is made. What is not there has no children, and deletes well.
@@ -35,8 +35,8 @@ def text(value):
     return struct.pack(">i", len(data)) + data
 
 
-def all_rights(scheme, who):
-    return struct.pack(">ii", 1, 31) + text(scheme) + text(who)
+def rights(scheme, who, which="cdrwa"):
+    return struct.pack(">ii", 1, sum(1 << "rwcda".index(each) for each in which)) + text(scheme) + text(who)
 
 
 def sequence(name):
@@ -48,7 +48,7 @@ class Client:
     def __init__(self, host, port, timeout=5, user=None):
         self.socket = socket.create_connection((host, port), timeout)
         self.xid = 0
-        self.rights = all_rights("auth", "") if user else all_rights("world", "anyone")
+        self.rights = rights("auth", "") if user else rights("world", "anyone")
         self.send(struct.pack(">iqiq", 0, 0, 10000, 0) + text(NO_PASSWORD) + b"\0")
         self.session, = struct.unpack(">q", self.receive()[8:16])
         if user:
@@ -107,12 +107,12 @@ class Client:
     def create(self, path, data=b""):
         self.ask(CREATE, text(path) + text(data) + self.rights + struct.pack(">i", 0))
 
-    def give(self, path, user):
+    def give(self, path, user, which="cdrwa"):
         name = user.partition(":")[0]
         secret = base64.b64encode(hashlib.sha1(user.encode()).digest()).decode()
         for child in self.children(path):
-            self.give(path.rstrip("/") + "/" + child, user)
-        self.ask(SET_ACL, text(path) + all_rights("digest", f"{name}:{secret}") + struct.pack(">i", -1))
+            self.give(path.rstrip("/") + "/" + child, user, which)
+        self.ask(SET_ACL, text(path) + rights("digest", f"{name}:{secret}", which) + struct.pack(">i", -1))
 
     def delete(self, path):
         for child in self.children(path):

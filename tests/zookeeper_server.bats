@@ -98,8 +98,9 @@ tls_store() {
   [ ! -e ran ]
 }
 
-@test "a user: rights below one node are all that is needed, and every verb works with them" {
-  ask_as ann:pass create /ann
+@test "a user: the right to create below one node is all that is needed, and every verb works with it" {
+  ask create /ann
+  ask give /ann ann:pass c
   export RLOCK_SERVER=zookeeper://ann:pass@$endpoint/ann
   start_held -t 4s --label x
   background rlock run "$key" -- true
@@ -121,7 +122,7 @@ tls_store() {
   rlock run --hold 5s --slots 2 --once 1ms --with "$key-b" "$key" -- true
   rlock status --format keys | grep -qx "$key"
   # What it has made is nobody else's.
-  for path in /ann /ann/q "/ann/q/$queue" "/ann/l/$queue"; do
+  for path in /ann/q "/ann/q/$queue" "/ann/l/$queue"; do
     run -1 ask data "$path"
     run -1 ask_as ben:pass data "$path"
   done
