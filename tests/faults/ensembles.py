@@ -28,6 +28,7 @@ import sys
 import time
 import urllib.request
 from base64 import b64decode, b64encode
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from urllib.parse import quote, unquote
 
@@ -39,6 +40,9 @@ from topology import Topology  # noqa: E402
 
 PROBE = b64encode(b"x").decode()  # a key that is not there
 DISK_BYTES = 1 << 30  # sparse; a log of etcd takes 64 MB before anything is in it
+
+# The kernel takes the end of the thread that started a process for that of its parent.
+STARTER = ThreadPoolExecutor(max_workers=1)
 
 
 class Disk:
@@ -87,8 +91,8 @@ class Member(Fallible):
         with open(self.directory + "/log", "ab") as log:
             # Whatever ends us, it does not stay: least of all beside a disk that is stalled.
             before = ["setpriv", "--pdeathsig", "KILL", *(self.space.enter if self.space else ())]
-            self.process = subprocess.Popen([*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            start_new_session=True, env={**os.environ, **self.environment})
+            self.process = STARTER.submit(subprocess.Popen, [*before, *self.words()], stdin=subprocess.DEVNULL, stdout=log,
+                                          stderr=log, start_new_session=True, env={**os.environ, **self.environment}).result()
 
     def is_there(self):
         return self.process is not None and self.process.poll() is None

@@ -50,18 +50,6 @@ def weathers(store):
 WEATHERS = {store: weathers(store) for store in ENSEMBLES}
 
 
-def settle(field):
-    """A member of ZooKeeper that has joined nobody within a minute is started again, as a person would."""
-    try:
-        field.settle(60)
-    except RuntimeError:
-        for member in field.servers:
-            if not member.answers():
-                member.kill()
-                member.start()
-        field.settle()
-
-
 class MembersWatch(Watch):
     """Asks the member that answered last, which asks a majority. When a lease ends is not known."""
 
@@ -80,7 +68,7 @@ class MembersWatch(Watch):
 def leaks(contest):
     """What is left when all rlocks have ended, and would not end by itself at the latest when its lease does."""
     field = contest.field
-    settle(field)
+    field.settle()
     ttl_s = max([run.ttl_ms for run in contest.runs], default=0) / 1000
     patient = contest.befell or any(unguarded(run) for run in contest.runs)
     for name in contest.left_of(lambda: field.entries(contest.key), SLACK_S + (ttl_s if patient else 0)):

@@ -79,7 +79,7 @@ class VerbScene(Scene):
 
     def forget(self):
         if self.store in ENSEMBLES:
-            members.settle(self.field)
+            self.field.settle()
             self.field.delete(self.field.entries(self.key))
         else:
             super().forget()

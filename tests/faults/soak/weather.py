@@ -79,7 +79,7 @@ class Weather:
             self.step_clocks(seconds)
         elif self.contest.topology in ENSEMBLES:
             self.troubles.befall(kind, seconds)
-            members.settle(self.field)
+            self.field.settle()
         else:
             getattr(self, kind.replace(" ", "_"))(seconds)
 
