@@ -45,6 +45,13 @@ std::function<std::optional<std::string>()> reader_of(const std::string& path) {
 
 }  // namespace
 
+bool SecretSource::has_changed(std::optional<std::string>& password) const {
+  auto now = read_again ? read_again() : std::nullopt;
+  if (!now || now == password) return false;
+  password = std::move(now);
+  return true;
+}
+
 Result<base::NamedFile> SecretFiles::open(const std::string& what, const std::string& path, std::string_view secret) {
   auto file = base::NamedFile::open(path, "the file");
   if (!file) return fail(ErrorCode::configuration, what + ": " + file.error().message);

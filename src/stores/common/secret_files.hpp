@@ -15,6 +15,9 @@ struct SecretSource {
   std::string name;  ///< for messages; empty: nobody gave one
   /// Reads it again; nullopt where that cannot be. Any thread may call it. Empty: it cannot change.
   std::function<std::optional<std::string>()> read_again;
+
+  /// Reads it again: whether it is another than `password` now, which becomes that.
+  bool has_changed(std::optional<std::string>& password) const;
 };
 
 struct Secret {

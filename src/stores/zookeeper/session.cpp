@@ -224,15 +224,6 @@ Result<Session::News> Session::drain() {
   return std::exchange(news_, {});
 }
 
-// Whoever lives for long may see it change.
-bool Session::has_new_password() {
-  const auto& read_again = address_.password_source.read_again;
-  auto now = read_again ? read_again() : std::nullopt;
-  if (!now || now == address_.password) return false;
-  address_.password = std::move(now);
-  return true;
-}
-
 base::Error Session::error_of(Code code) {
   const auto number = std::to_string(static_cast<std::int32_t>(code));
   switch (code) {
@@ -241,7 +232,7 @@ base::Error Session::error_of(Code code) {
     case Code::needs_sasl: {
       const auto& user = address_.user;
       if (user.empty()) return {ErrorCode::refused, name() + " wants a user; write zookeeper://USER:PASSWORD@HOST"};
-      if (has_new_password()) {
+      if (address_.password_source.has_changed(address_.password)) {
         disconnect();
         return {ErrorCode::unreachable, name() + " denies this, and the password has changed meanwhile"};
       }

@@ -88,7 +88,6 @@ class Session {
   base::Result<std::vector<Answer>> answers(std::span<const Request> requests, base::Wait wait);
   base::Result<std::optional<Message>> sorted(const std::string& frame);
   void next_member();
-  bool has_new_password();
   template <class T>
   base::Result<T> dropped(base::Error error);
 

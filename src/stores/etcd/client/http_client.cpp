@@ -86,17 +86,9 @@ Result<void> HttpClient::open(Wait wait) {
   return authenticate(wait);
 }
 
-bool HttpClient::has_new_password() {
-  if (!source_.read_again) return false;
-  auto now = source_.read_again();
-  if (!now || now == password_) return false;
-  password_ = std::move(now);
-  return true;
-}
-
 Result<void> HttpClient::authenticate(Wait wait) {
   auto asked = ask_token(wait);
-  if (asked || asked.error().code != ErrorCode::refused || !has_new_password()) return asked;
+  if (asked || asked.error().code != ErrorCode::refused || !source_.has_changed(password_)) return asked;
   return ask_token(wait);
 }
 

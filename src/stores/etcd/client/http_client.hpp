@@ -52,7 +52,6 @@ class HttpClient final : public Client {
   base::Result<void> open(base::Wait wait);
   base::Result<void> authenticate(base::Wait wait);
   base::Result<void> ask_token(base::Wait wait);
-  bool has_new_password();
   base::Result<std::vector<Answer>> ask(std::span<const Call> calls, base::Wait wait);
   base::Result<std::vector<Answer>> ask_batch(std::span<const Call> calls, base::Wait wait);
   base::Error lost(base::Error error);

@@ -121,11 +121,7 @@ std::vector<Command> Session::greeting_commands() const {
 }
 
 bool Session::has_new_password() {
-  if (!std::exchange(is_password_refused_, false) || !greeting_.source.read_again) return false;
-  auto now = greeting_.source.read_again();
-  if (!now || now == greeting_.password) return false;
-  greeting_.password = std::move(now);
-  return true;
+  return std::exchange(is_password_refused_, false) && greeting_.source.has_changed(greeting_.password);
 }
 
 Result<void> Session::send(std::span<const Command> commands, Wait wait) {
