@@ -29,6 +29,7 @@ from stage import boottime_ns
 
 FINDINGS = ("overlap", "outlived", "late", "slow", "stalled", "storm", "wrong", "revived", "shortened", "leaked")
 GRACE_MS = 100
+STOPS = ("stop-rlock", "stop-group", "stop-both", "stop-nested")
 
 
 class Judgement:
@@ -194,7 +195,7 @@ def allowed(run, commands, contest):
                             wait for a fifth of the ttl, or of -w
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
-        137                 the command was killed by us; -9, rlock was, or stood still for so long that its guard killed it
+        137                 the command was killed by us; -9, rlock was, or it stood still until its lease ended (R43)
         125                 rlock failed between lock and command; only where its guard was killed
     """
     stood_still = contest.watch.longest_gap_ms(run.begun, run.ended) > min(run.ttl_ms, run.wait_ms) / 5
@@ -216,14 +217,14 @@ def allowed(run, commands, contest):
         return text
     if status in (69, 75) and not started:
         return None
-    if status == 79 and (not quiet or struck in ("stop-rlock", "stop-group", "stop-both", "stop-nested")):
+    if status == 79 and (not quiet or struck in STOPS):
         return None
     if status == 143 and struck in ("term-rlock", "term-nested") or (
             status == -15 and struck == "term-rlock" and not started):
         return None
     if status == 137 and struck in ("kill-command", "kill-nested"):
         return None
-    if status == -9 and (struck in ("kill-rlock", "kill-both", "stop-both") or stood_still):
+    if status == -9 and (struck in ("kill-rlock", "kill-both", *STOPS) or stood_still):
         return None
     if status == 125 and struck in ("kill-guard", "stop-guard") and not ended:
         return None
