@@ -1,16 +1,13 @@
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/permit.hpp"
@@ -20,6 +17,7 @@
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/run_end.hpp"
+#include "commands/run_messages.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
 #include "lock/renewal.hpp"
@@ -32,24 +30,16 @@ namespace rlock::commands {
 
 using namespace std::chrono_literals;
 using base::ErrorCode;
-using base::Result;
 
 namespace {
 
 // How long a release may delay the end of rlock once the command has ended; after that the guard goes on trying.
 constexpr base::Duration release_limit = 2s;
 
-// ENOENT has three reasons: there is no such program, the interpreter of the script is not there, or a whole line for a
-// shell was given, as flock -c takes it.
-std::string cannot_execute(const std::vector<std::string>& command, int error) {
-  constexpr std::size_t max_quoted = 200;  // bytes
-  const std::string program(base::whole_characters(command.front(), max_quoted));
-  const auto message = "cannot execute '" + program + (program.size() < command.front().size() ? "...': " : "': ");
-  if (error == ENOENT && program.contains('/') && ::access(command.front().c_str(), F_OK) == 0) {
-    return message + "the interpreter that it names is not there; look at its #! line, and for CRLF at its end";
-  }
-  const bool is_line = error == ENOENT && command.size() == 1 && program.contains(' ');
-  return message + std::strerror(error) + (is_line ? "; for a line of shell write -- sh -c 'COMMAND'" : "");
+int status_of(const process::Ending& ending) {
+  if (ending.timed_out) return base::exit_timed_out;
+  if (WIFSIGNALED(ending.wait_status)) return base::exit_signal_base + WTERMSIG(ending.wait_status);
+  return WEXITSTATUS(ending.wait_status);
 }
 
 class Run {
@@ -83,43 +73,36 @@ class Run {
  private:
   int run_command() {
     auto permit = base::Permit::open(keys_.deadline(), terms_.grace, terms_.kill_time);
-    if (!permit) return not_started(permit.error());
+    if (!permit) return not_started(base::exit_cannot_start, permit.error().message);
     permit_.emplace(std::move(*permit));
     keys_.set_environment();
     keys_.tell();
 
     terminal_.emplace();
     std::optional<process::Guard> guard;
-    if (const auto why = arm(guard)) return not_started(*why);
+    if (const auto why = arm(guard)) return not_started(base::exit_cannot_start, why->message);
     const auto spawned = process::spawn(options_.command, signals_, permit_->stop_at());
     if (const auto* child = std::get_if<process::Spawned>(&spawned)) return watch_over(*child, std::move(guard));
     if (guard) guard->stop();
     permit_->end();
-    std::string why;
-    auto status = base::exit_cannot_start + 0;
     if (std::holds_alternative<process::SignalFirst>(spawned)) {
-      status = base::exit_signal_base + signals_.first_ending().value_or(0);
-    } else if (std::holds_alternative<process::TooLate>(spawned)) {
-      status = base::exit_lost;
-    } else if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
-      why = cannot_execute(options_.command, failed->error);
-      status = failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable;
-    } else {
-      why = std::string("cannot start a process: ") + std::strerror(std::get<process::NoProcess>(spawned).error);
+      return not_started(base::exit_signal_base + signals_.first_ending().value_or(0));
     }
-    end_.not_started(status);
-    release(std::nullopt);
-    if (status == base::exit_lost) report_lost("its lease ends already", "the command was not started");
-    if (!why.empty()) base::log_error(why, {"error", {{"key", options_.key}, {"exit_status", std::int64_t{status}}}});
-    return status;
+    if (std::holds_alternative<process::TooLate>(spawned)) return not_started(base::exit_lost);
+    if (const auto* failed = std::get_if<process::ExecFailed>(&spawned)) {
+      return not_started(failed->error == ENOENT ? base::exit_not_found : base::exit_not_executable,
+                         cannot_execute(options_.command, failed->error));
+    }
+    const int error = std::get<process::NoProcess>(spawned).error;
+    return not_started(base::exit_cannot_start, std::string("cannot start a process: ") + std::strerror(error));
   }
 
-  int not_started(const base::Error& error) {
-    end_.not_started(base::exit_cannot_start);
+  int not_started(int status, const std::string& why = "") {
+    end_.not_started(status);
     release(std::nullopt);
-    base::log_error(error.message,
-                    {"error", {{"key", options_.key}, {"exit_status", std::int64_t{base::exit_cannot_start}}}});
-    return base::exit_cannot_start;
+    if (status == base::exit_lost) messages_.lost("its lease ends already", "the command was not started").tell();
+    if (!why.empty()) messages_.not_started(why, status);
+    return status;
   }
 
   // The kernel ends rlock at the end of the lease, and the command with it, whatever stands still by then: armed before
@@ -157,7 +140,7 @@ class Run {
       act();
       return true;
     };
-    how.stopping = [&] { report_stopping(); };
+    how.stopping = [&] { messages_.stopping(permit_->kill_at()); };
     how.continued = [&] {
       if (renewal_) renewal_->check_now();
     };
@@ -167,11 +150,11 @@ class Run {
                               : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
                                                           : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
-      report_lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)");
+      messages_.lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)").tell();
     };
 
     if (options_.timeout > 0s) how.run_until = base::BootClock::now() + options_.timeout;
-    how.timed_out = [&] { report_timed_out(); };
+    how.timed_out = [&] { messages_.timed_out(); };
 
     auto ending = process::supervise(child, signals_, *permit_, how, std::move(guard));
     const bool is_killed = ending.stopped ? how.guard.at_end == process::AtEnd::kill : ending.timed_out;
@@ -179,10 +162,7 @@ class Run {
     const bool in_time = !ending.stopped && base::BootClock::now() < permit_->until();
     if (renewal_) renewal_->stop();
     if (ending.left_behind) return ending.stopped ? base::exit_lost : status_of(ending);
-    if (ending.going_on > 0) {
-      base::log_debug("the command has ended; " + std::to_string(ending.going_on) +
-                      " of the processes that it started " + (ending.going_on == 1 ? "goes on" : "go on"));
-    }
+    messages_.going_on(ending.going_on);
     if (ending.stopped || !in_time) {
       end_.lost();
     } else if (ending.timed_out) {
@@ -193,7 +173,7 @@ class Run {
     const auto outcome = release(std::move(ending.guard));
     const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
     if (ending.stopped || !in_time || is_lost) {
-      if (!ending.stopped) report_lost("it was lost while the command ran", "check what that did");
+      if (!ending.stopped) messages_.lost("it was lost while the command ran", "check what that did").tell();
       if (outcome == Outcome::taken) keys_.report_taken();
       return base::exit_lost;
     }
@@ -207,55 +187,8 @@ class Run {
     const auto started = renewal_->start();
     if (started) return true;
     renewal_.reset();
-    if (is_first) {
-      base::log_error("no renewal of " + options_.key + " yet, whose lease ends in " + base::age_text(terms_.ttl) +
-                      ": " + started.error().message + "; trying again");
-    }
+    if (is_first) messages_.no_renewal(started.error(), terms_.ttl);
     return false;
-  }
-
-  show::Lost lost(const std::string& why, const std::string& then) const {
-    auto lost = show::Lost::after(keys_.lost_key(), keys_.fence(keys_.lost_key()), end_.held_for(), why, then);
-    lost.event.fields.emplace_back("exit_status", std::int64_t{base::exit_lost});
-    return lost;
-  }
-
-  void report_lost(const std::string& why, const std::string& then) const { lost(why, then).tell(); }
-
-  // Whoever presses Ctrl-Z learns what that costs, while there is time to go on.
-  void report_stopping() const {
-    const auto left = permit_->kill_at() - base::BootClock::now();
-    if (keys_.leases().empty() || left <= 0s) return;
-    const bool kills = options_.on_lost == OnLost::kill;
-    base::log_note("stopped (Ctrl-Z), and " + options_.key + " is not renewed meanwhile: without fg within " +
-                       base::age_text(left) +
-                       (kills ? " its command is killed and the lock lost" : " the lock is lost"),
-                   {"stopped", {{"key", options_.key}, {"left_ms", show::ms_of(left)}}});
-  }
-
-  void report_timed_out() const {
-    base::log_error("stopping the command of " + options_.key + ": it has run for " +
-                        base::format_duration(options_.timeout) + " (--timeout)",
-                    {"timed_out",
-                     {{"key", options_.key},
-                      {"held_ms", show::ms_of(end_.held_for())},
-                      {"exit_status", std::int64_t{base::exit_timed_out}}}});
-  }
-
-  // To syslog alone: a guard has no standard error.
-  void report_killed() const {
-    const auto held = end_.held_for();
-    base::LogEvent event{"killed", {{"key", options_.key}, {"held_ms", show::ms_of(held)}}};
-    std::ranges::move(show::ending_fields(end_.run()), std::back_inserter(event.fields));
-    base::log_note("rlock was killed, and nothing of its command is left; releasing " + options_.key + " after " +
-                       base::age_text(held) + ": " + show::ending_text(end_.run()),
-                   event);
-  }
-
-  static int status_of(const process::Ending& ending) {
-    if (ending.timed_out) return base::exit_timed_out;
-    if (WIFSIGNALED(ending.wait_status)) return base::exit_signal_base + WTERMSIG(ending.wait_status);
-    return WEXITSTATUS(ending.wait_status);
   }
 
   // release_until: how long the guard may go on trying to release what is held.
@@ -268,7 +201,7 @@ class Run {
     task.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) task.title += " " + base::printable(key);
     task.lost = [this] {
-      return lost("rlock stood still until its lease ended", "its guard has killed the command").for_syslog();
+      return messages_.lost("rlock stood still until its lease ended", "its guard has killed the command").for_syslog();
     };
     task.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;
@@ -277,19 +210,15 @@ class Run {
       if (!end_.is_known()) {
         const bool in_time = !permit_->revoked() && base::BootClock::now() < permit_->until();
         in_time ? end_.killed() : end_.lost();
-        report_killed();
+        messages_.killed();
       }
       keys_.release_late(std::min(lease_ends, release_until), [&](auto& leases) { report_end(leases); });
     };
     return task;
   }
 
-  enum class Outcome {
-    released,
-    lost,
-    taken,  ///< lost, and another has it
-    unknown
-  };
+  /// taken: lost, and another has it.
+  enum class Outcome { released, lost, taken, unknown };
 
   // Releases the lock and ends the guard. When the server cannot serve now, or one of several, a guard (started here if
   // there is none) goes on trying in the background, so that rlock can end and the next holder need not wait for the
@@ -322,11 +251,8 @@ class Run {
     if (!later && guard) guard->stop();
     if (!released && released.error().code == ErrorCode::gone) return Outcome::lost;
     if (!released) {
-      const auto& key = keys_.leases().concerned_key();
-      base::log_note("could not release " + key + ": " + released.error().message +
-                         (later && guard ? "; still trying in the background" : "") + "; its lease expires within " +
-                         base::age_text(terms_.ttl),
-                     {"release_failing", {{"key", key}, {"ttl_ms", std::int64_t{terms_.ttl.count()}}}});
+      messages_.release_failing(keys_.leases().concerned_key(), released.error(), terms_.ttl,
+                                later && guard ? "; still trying in the background" : "");
       return Outcome::unknown;
     }
     if (released->outcome == lock::ReleaseOutcome::released) {
@@ -349,6 +275,7 @@ class Run {
   lock::LeaseTerms terms_;
   Keys keys_;
   RunEnd end_;
+  RunMessages messages_{options_, keys_, end_};
   std::optional<base::Permit> permit_;
   std::optional<lock::Renewal> renewal_;
   bool tried_to_renew_ = false;

@@ -18,7 +18,7 @@ std::variant<Spawned, ExecFailed, SignalFirst, TooLate, NoProcess> spawn(const s
   arguments.push_back(nullptr);
 
   auto before = children_so_far();
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const bool adopts = ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
   const pid_t parent = ::getpid();
   sigset_t all;
   sigfillset(&all);
@@ -59,7 +59,7 @@ std::variant<Spawned, ExecFailed, SignalFirst, TooLate, NoProcess> spawn(const s
   if (held_back && signals.first_ending()) return SignalFirst{};
   if (held_back) return TooLate{};
   if (exec_error != 0) return ExecFailed{exec_error};
-  return Spawned{child, std::move(before)};
+  return Spawned{child, std::move(before), adopts};
 }
 
 }  // namespace rlock::process

@@ -15,6 +15,7 @@ namespace rlock::process {
 struct Spawned {
   pid_t pid;
   std::vector<Process> before;  ///< children that this process had already, from before an exec
+  bool adopts;                  ///< orphans below it become children of this process
 };
 /// exec failed with this errno; nothing of the command ran.
 struct ExecFailed {
@@ -31,7 +32,7 @@ struct NoProcess {
 
 /// Starts argv without a shell, found along PATH, in the caller's process group, with the caller's
 /// signal mask and dispositions, and with none of our descriptors (all are close-on-exec). It is killed
-/// when rlock dies, and orphans below it become children of rlock, unless the kernel refuses that (Scope::adopts).
+/// when rlock dies, and orphans below it become children of rlock, unless the kernel refuses that.
 /// `latest`: it does not start from then on, wherever rlock was held up on the way.
 std::variant<Spawned, ExecFailed, SignalFirst, TooLate, NoProcess> spawn(const std::vector<std::string>& argv,
                                                                          Signals& signals, base::Instant latest);

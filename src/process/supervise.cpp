@@ -1,6 +1,5 @@
 #include "process/supervise.hpp"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,11 +8,10 @@
 #include <csignal>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "process/ending_signal.hpp"
 #include "process/family.hpp"
 #include "process/nested.hpp"
 
@@ -24,18 +22,12 @@ using namespace std::chrono_literals;
 using base::BootClock;
 using base::Instant;
 
-// A job that ends within this needs no guard and no renewal.
-constexpr auto short_job = 10ms;
-// Between two tries to start what is missing.
-constexpr auto next_start = 50ms;
-// Between two rounds of SIGKILL.
-constexpr auto kill_round = 2ms;
-// The same when a process is stuck.
-constexpr auto stuck_round = 250ms;
-// Between two looks at the names of nested runs: a run may drop the name when it is not nested after all.
-constexpr auto nested_look = 200ms;
-// A process that lives on for so long after SIGKILL is stuck in the kernel.
-constexpr auto stuck_after = 1s;
+constexpr auto short_job = 10ms;     // a job that ends within this needs no guard and no renewal
+constexpr auto next_start = 50ms;    // between two tries to start what is missing
+constexpr auto kill_round = 2ms;     // between two rounds of SIGKILL
+constexpr auto stuck_round = 250ms;  // the same when a process is stuck
+constexpr auto nested_look = 200ms;  // between two looks at the names of nested runs, which may not be nested after all
+constexpr auto stuck_after = 1s;     // a process that lives on for so long after SIGKILL is stuck in the kernel
 
 class Supervisor {
  public:
@@ -46,7 +38,7 @@ class Supervisor {
         permit_(permit),
         how_(how),
         guard_(std::move(guard)),
-        family_({.root = {.pid = ::getpid()}, .marker = how.marker, .before = child.before, .adopts = is_subreaper()}),
+        family_({.root = {.pid = ::getpid()}, .marker = how.marker, .before = child.before, .adopts = child.adopts}),
         nested_(how.nested_marker) {
     signals_.catch_stop();
   }
@@ -79,17 +71,14 @@ class Supervisor {
  private:
   // Whether the command has ended and what it left running may go on beside the next holder. Once true, it stays true:
   // a nested run that begins now relies on our end.
-  bool may_end() {
-    if (!may_end_) may_end_ = is_over();
-    return may_end_;
-  }
+  bool may_end() { return may_end_ = may_end_ || is_over(); }
 
   bool is_over() {
     reap();
     take_signals();
     if (!reaped_ || stopping_) return false;
     if (nothing_left(permit_.stop_at())) return true;
-    if (const auto signal = what_ended_it()) {
+    if (const auto signal = ending_signal_.of(ending_.wait_status, reaped_at_, permit_.grace())) {
       stop(*signal, BootClock::now() + permit_.grace());
       return false;
     }
@@ -102,10 +91,8 @@ class Supervisor {
   // Reaps every child that has ended: the command, orphans that we adopted, the guard.
   void reap() {
     int status = 0;
-    while (true) {
-      const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-      childless_ = pid < 0;
-      if (pid <= 0) break;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
       if (pid == child_) {
         reaped_ = true;
         reaped_at_ = BootClock::now();
@@ -117,6 +104,7 @@ class Supervisor {
         start_at_ = BootClock::now();
       }
     }
+    childless_ = pid < 0;
   }
 
   // The guard, and what the caller starts in a longer job: what cannot be had now is tried again.
@@ -150,37 +138,19 @@ class Supervisor {
     while (const auto signal = signals_.take()) {
       // A signal that came from the command is not sent back to it.
       if (signal->sender == child_) continue;
-      std::erase_if(asked_, [&](const Asked& asked) { return asked.number == signal->number; });
-      asked_.push_back({signal->number, BootClock::now()});
+      ending_signal_.got(signal->number);
       if (!reaped_) {
         if (!command_got(*signal)) signal_child(signal->number);
-      } else if (stopping_ || !is_for_good(signal->number)) {
+      } else if (stopping_ || !EndingSignal::is_for_good(signal->number)) {
         family_.look(permit_.stop_at());
         say_refused(family_.tell(signal->number, child_));
-      }  // else what_ended_it acts on it
+      }  // else is_over() acts on it
     }
     if (signals_.take_stop()) {
       if (!stopping_) how_.stopping();
       signals_.stop();
     }
     if (signals_.take_continued()) how_.continued();
-  }
-
-  static bool is_for_good(int number) {
-    return number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
-  }
-
-  // The signal that ended the command, for the processes that it left; see supervise.hpp.
-  std::optional<int> what_ended_it() const {
-    const int status = ending_.wait_status;
-    for (const auto& [number, at] : asked_) {
-      if (WIFSIGNALED(status) && WTERMSIG(status) == number) return number;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == base::exit_signal_base + number) return number;
-      // A hang-up may have been a word to a daemon, which ends for reasons of its own much later.
-      const bool is_recent = at + permit_.grace() >= reaped_at_;
-      if (is_for_good(number) && (number != SIGHUP || is_recent)) return number;
-    }
-    return std::nullopt;
   }
 
   void permit_ended() {
@@ -218,11 +188,6 @@ class Supervisor {
     signal_child(SIGCONT);
     say_refused(family_.tell(number, child_));
     family_.tell(SIGCONT, child_);
-  }
-
-  static bool is_subreaper() {
-    int result = 0;
-    return ::prctl(PR_GET_CHILD_SUBREAPER, &result) == 0 && result != 0;
   }
 
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
@@ -306,11 +271,7 @@ class Supervisor {
   std::optional<Guard> guard_;
   int guards_ = 0;
   Family family_;
-  struct Asked {
-    int number;
-    Instant at;
-  };
-  std::vector<Asked> asked_;  // the last of each signal that asked us to end
+  EndingSignal ending_signal_;
   NestedRuns nested_;
   Ending ending_;
   Instant start_at_{};  // when to start what is missing
