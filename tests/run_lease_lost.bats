@@ -333,7 +333,7 @@ poor() (
 @test "answers that are slow, but in time for a try, keep the lease" {
   not_under_acl 'a proxy here passes no password on'
   python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" --control "unix:$PWD/control" \
-    --fault 'delay down 450' >ready 2>&1 3>&- &
+    --fault 'delay down 900' >ready 2>&1 3>&- &
   until_true 10 grep -qs ready ready
-  expect 0 env RLOCK_SERVER="unix://$PWD/proxy" rlock run --ttl 3600ms "$key" -- sleep 9
+  expect 0 env RLOCK_SERVER="unix://$PWD/proxy" rlock run --ttl 7200ms "$key" -- sleep 18
 }
