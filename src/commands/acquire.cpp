@@ -53,7 +53,7 @@ int released(const Options& options, const Place& place, const lock::Request& re
              const std::string& why) {
   const auto backend = place.open(options.connect_timeout, stores::Purpose::acquire);
   base::GracePoller grace_poller(signals);
-  const auto limit = base::BootClock::now() + std::min(lock::release_limit, options.connect_timeout);
+  const auto limit = base::BootClock::now() + std::min(lock::unasked_release_limit, options.connect_timeout);
   const auto released = backend->release(request, {}, {limit, grace_poller});
   if (!released) leave_release(options, place, request);
   return report_end(base::exit_internal, why + (released ? "; released " : "; releasing ") + options.key, options);

@@ -32,7 +32,7 @@ Result<std::optional<Lease>> Acquisition::acquire(Patience patience) {
   if (lease && *lease) return lease;
   // An outage must not look like busy: when the time to wait has passed, wait for the server's answer to the release.
   // After an error the server has had its time.
-  auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : release_limit));
+  auto released = release_if_held(BootClock::now() + (lease ? backend_.timeout() : unasked_release_limit));
   is_left_ = !released;
   if (lease) RLOCK_TRY(std::move(released));
   return lease;

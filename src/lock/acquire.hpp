@@ -11,7 +11,7 @@
 namespace rlock::lock {
 
 /// After an error or a signal, a release that nobody asked for must not delay the exit for longer.
-inline constexpr base::Duration release_limit{500};
+inline constexpr base::Duration unasked_release_limit{500};
 
 /// One attempt to acquire a lock, from the first request until it has the lease or has left the queue. The first
 /// request does not queue, because it is enough for most jobs.

@@ -75,7 +75,7 @@ Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& polle
     if (outcome && *outcome == Outcome::held) return outcome;
     // An outage must not look like busy, see Acquisition::acquire().
     const bool is_answered = outcome && *outcome != Outcome::lost;
-    const auto limit = is_answered ? parts_.front()->backend->timeout() : release_limit;
+    const auto limit = is_answered ? parts_.front()->backend->timeout() : unasked_release_limit;
     // What was not acquired has been released, or been tried to (Part::is_left).
     if (std::ranges::any_of(parts_, [](const auto& part) { return part->is_held(); })) {
       auto released = give_back(std::min(BootClock::now() + limit, patience.end), poller);
