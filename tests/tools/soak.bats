@@ -114,8 +114,9 @@ give='redis-cli -s "$socket" del "rlock:$key" >/dev/null'
 }
 
 @test "a lock that lies idle beside a waiter: stalled" {
-    stand_in <<<"$take; \"\$@\"; status=\$?; sleep 3; $give; exit \$status"
-    run -1 soak 7 --contenders 3 --strike-prob 0 --wait 9000
+    stand_in <<<"$take; \"\$@\"; status=\$?; sleep 12; $give; exit \$status"
+    # For so long that no load of the machine explains it.
+    run -1 soak 18 --contenders 3 --strike-prob 0 --wait 40000
     [ "$(found stalled)" -gt 0 ]
     [ "$(found overlap)" = 0 ]
 }
