@@ -77,7 +77,6 @@ tls_store() {
 }
 
 @test "a node of the URL keeps locks apart; one that is missing is 78, and the message makes it" {
-  local said
   expect_error 78 'has no node /team/a; make it: ' rlock run --server "zookeeper://$endpoint/team/a" "$key" -- touch ran
   RLOCK_SERVER=zookeeper://$endpoint/team/a every_verb 78 'has no node /team/a; make it: zkCli.sh -server '"$endpoint"' create /team/a'
   ask create /team
@@ -91,7 +90,7 @@ tls_store() {
 @test "a node of the URL that is deleted with all below it: who held a lock there is told (79), and it is not made anew" {
   ask create /gone
   export RLOCK_SERVER=zookeeper://$endpoint/gone
-  start_held -t 4s
+  start_held -t 12s
   ask delete /gone
   ended 79 "$rlock"
   expect_error 78 'has no node /gone; make it: ' rlock run "$key" -- touch ran
@@ -102,7 +101,7 @@ tls_store() {
   ask create /ann
   ask give /ann ann:pass c
   export RLOCK_SERVER=zookeeper://ann:pass@$endpoint/ann
-  start_held -t 4s --label x
+  start_held -t 12s --label x
   background rlock run "$key" -- true
   until_true 10 waiting 1
   [ "$(status_of '.holders[0].label')" = x ]
@@ -110,9 +109,7 @@ tls_store() {
   local token queue
   queue=$(ask_as ann:pass children /ann/q | head -n 1)
   token=$(ask_as ann:pass children "/ann/q/$queue" | head -n 1)
-  RLOCK_KEY=$key RLOCK_TOKEN=${token%%-*} expect 0 rlock renew -t 10s "$key"
-  # Past a renewal.
-  sleep 2
+  RLOCK_KEY=$key RLOCK_TOKEN=${token%%-*} expect 0 rlock renew -t 12s "$key"
   let_go
   finish
   rlock release --force "$key" || true
@@ -157,7 +154,7 @@ tls_store() {
   ask_as ann:before create /rotate
   (umask 077 && echo before >password)
   export RLOCK_SERVER=zookeeper://ann@$endpoint/rotate RLOCK_PASSWORD_FILE=$PWD/password
-  start_held -t 6s
+  start_held -t 12s
   background rlock run -w 5m "$key" -- touch next
   until_true 10 waiting 1
   local entry
@@ -207,7 +204,7 @@ tls_store() {
   tls_store need
   local address=127.0.0.1:$tls_port
   export RLOCK_SERVER="zookeepers://$address?cacert=$PWD/ca.crt&cert=$PWD/me.crt&key=$PWD/me.key"
-  start_held -t 4s
+  start_held -t 12s
   background rlock run "$key" -- true
   until_true 10 waiting 1
   let_go
@@ -220,7 +217,7 @@ tls_store() {
 
 @test "too many connections from one host: 69, and the message names maxClientCnxns; who holds the lock goes on" {
   own_store maxClientCnxns=3
-  start_held -t 4s
+  start_held -t 12s
   background rlock run -w 5m "$key" -- touch next
   until_true 10 waiting 1
   # Two are the holder's and the waiter's.
@@ -249,7 +246,7 @@ tls_store() {
 
 @test "a queue whose listing is longer than rlock takes: 69, and what to do" {
   own_store
-  start_held -t 4s
+  start_held -t 12s
   queue=$(queue_of)
   python3 -B - "$endpoint" "$queue" "$BATS_TEST_DIRNAME" <<-'END'
 	import sys
@@ -286,7 +283,7 @@ tls_store() {
 
 @test "a longer lease is another session, and keeps the place in the queue and the fence; the old session ends" {
   own_store
-  local token fence sessions
+  local token fence
   token=$(rlock acquire -t 4s "$key")
   fence=$(status_of '.holders[0].fence')
   background rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >next'
@@ -304,10 +301,13 @@ tls_store() {
   (($(cat next) > fence))
 }
 
+# Held by nobody's session.
+hold() { rlock run -t 4s --hold 1h "$key" -- true; }
+
 @test "a waiter that stands still for longer than its session comes back at the end of the queue" {
   # A waiter's session is a minute, or as long as it may be.
   own_store maxSessionTimeout=4000
-  start_held -t 4s
+  hold
   rlock run -t 4s "$key" -- sh -c 'echo first >>order' 3>&- &
   local frozen=$!
   until_true 10 waiting 1
@@ -317,7 +317,7 @@ tls_store() {
   until_true 20 waiting 1
   kill -CONT "$frozen"
   until_true 20 waiting 2
-  let_go
+  rlock release --force "$key"
   ended 0 "$frozen"
   finish
   [ "$(paste -sd ' ' order)" = 'second first' ]
@@ -326,7 +326,7 @@ tls_store() {
 
 @test "waiters keep their places though the server grants them sessions far shorter than a minute" {
   own_store tickTime=500 maxSessionTimeout=4000
-  start_held -t 4s
+  hold
   local i before
   for i in 1 2 3 4; do
     background rlock run -t 4s "$key" -- sh -c "echo $i >>order"
@@ -336,7 +336,7 @@ tls_store() {
   # Longer than their sessions, twice.
   sleep 10
   [ "$(entries)" = "$before" ]
-  let_go
+  rlock release --force "$key"
   finish
   [ "$(paste -sd ' ' order)" = '1 2 3 4' ]
 }
@@ -354,7 +354,7 @@ tls_store() {
   ended 143 $pid
   rlock renew -t 1m "$key" "$token"
   rlock release "$key" "$token"
-  start_held -t 4s
+  start_held -t 12s
   until_renewed
   until_renewed
   let_go
@@ -363,8 +363,7 @@ tls_store() {
   # Each session ends with what it was for.
   no_session() { [[ $(ask dump) == *'ephemerals (0)'* || $(ask dump) == *'Sessions with Ephemerals (0)'* ]]; }
   until_true 10 no_session
-  ask dump >dump
-  run -1 grep /rlock dump
+  run -1 grep /rlock <<<"$(ask dump)"
 }
 
 @test "nodes that others have made are passed over, or told to be no lock of ours, and never crash anybody" {

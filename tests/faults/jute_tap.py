@@ -2,7 +2,7 @@
 
     with Tap(member.host, member.port) as tap:
         f"zookeeper://{tap.address}/rlock"
-        done = tap.arm("set_data", "answered", action)   # an Event; the action runs once, in the thread that handed on the frame
+        done = tap.arm("set_data", "answered", action)   # an Event; the action runs once, right behind the frame
         tap.go_to(host, port)                            # from now on; connections that stand are cut
         tap.kinds                                        # how many answers of each kind there were
 
