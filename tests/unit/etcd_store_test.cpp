@@ -42,6 +42,46 @@ TEST_F(EtcdStoreTest, NothingIsMadeInAQueueThatIsNotEmptyWhereThatIsNotWanted) {
   EXPECT_FALSE(second.store.may_be_there());
   EXPECT_EQ(size(), 1U);
   EXPECT_EQ(new_leases(before).size(), 0U);
+  // What the members have to agree on is dear.
+  EXPECT_EQ(second.client.paths, (std::vector<std::string>{"/v3/kv/range", "/v3/kv/range"}));
+}
+
+TEST_F(EtcdStoreTest, WhoComesToALongQueueIsToldOfThoseRightAhead) {
+  const std::size_t many = 70;
+  for (std::size_t i = 0; i < many; ++i) ASSERT_TRUE(another().enter("w" + std::to_string(i), waiting(60s)));
+  auto last = another();
+  const auto view = last.enter("last", waiting(60s));
+  ASSERT_TRUE(view && !view->ahead.empty());
+  EXPECT_LT(view->ahead.size(), many);
+  EXPECT_EQ(view->ahead.size() + static_cast<std::size_t>(view->further), many);
+  EXPECT_EQ(view->ahead.back().token, "w69");
+  EXPECT_EQ(view->head->entry.token, "w0");
+  const auto all = last.store.look(wait())->value();
+  EXPECT_EQ(all.ahead.size(), many);
+  EXPECT_EQ(all.ahead.front().token, "w0");
+  EXPECT_EQ(all.further, 0);
+  auto reader = another();
+  reader.mode = {.kind = Mode::Kind::shared};
+  EXPECT_EQ(reader.enter("reader", waiting(60s))->ahead.size(), many + 1);
+}
+
+TEST_F(EtcdStoreTest, AGlanceTellsWhetherEntriesStandAndOurOwn) {
+  auto one = another();
+  auto two = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)));
+  const auto ahead = two.enter("two", waiting(10s))->ahead;
+  EXPECT_TRUE(*two.store.stand(ahead, wait()));
+  ASSERT_TRUE(one.confirm(holding(10s)));
+  EXPECT_TRUE(*two.store.stand(ahead, wait()));
+  ASSERT_TRUE(*one.store.leave({}, wait()));
+  EXPECT_FALSE(*two.store.stand(ahead, wait()));
+  ASSERT_TRUE(another().enter("one", holding(10s)));
+  EXPECT_FALSE(*two.store.stand(ahead, wait()));
+  EXPECT_TRUE(*two.store.stand({}, wait()));
+  const auto entry = queue().first[0].entry;
+  ASSERT_EQ(entry.token, "two");
+  ASSERT_TRUE(*another().store.remove({&entry, 1}, wait()));
+  EXPECT_FALSE(*two.store.stand({}, wait()));
 }
 
 TEST_F(EtcdStoreTest, ATtlBelowWhatTheClusterGrantsIsRefused) {

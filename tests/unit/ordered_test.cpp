@@ -34,6 +34,8 @@ struct Members {
   std::vector<std::string> released;
   std::uint64_t revision = 0;
   int confirms = 0;
+  int looks = 0;
+  int glances = 0;  ///< stand()
 };
 
 // A client of it. What it is told of are entries that have gone since it began to watch.
@@ -62,8 +64,16 @@ class FakeStore final : public OrderedStore {
     return view(BootClock::now());
   }
   Result<std::optional<View>> look(base::Wait) override {
+    ++members_.looks;
     if (own() == nullptr) return std::nullopt;
     return view({});
+  }
+  Result<bool> stand(std::span<const Entry> entries, base::Wait) override {
+    ++members_.glances;
+    return own() != nullptr && std::ranges::all_of(entries, [&](const Entry& entry) {
+             return std::ranges::any_of(members_.queue,
+                                        [&](const Listed& it) { return it.entry.order == entry.order; });
+           });
   }
   Result<bool> keep(base::Wait) override { return own() != nullptr; }
   Result<bool> leave(const Farewell& farewell, base::Wait) override {
@@ -128,7 +138,7 @@ class FakeStore final : public OrderedStore {
     std::erase_if(members_.queue, [&](const Listed& listed) { return listed.entry.token == token; });
   }
   View view(base::Instant sent) {
-    View view{own()->fence, {}, sent};
+    View view{.fence = own()->fence, .ahead = {}, .sent = sent};
     for (const auto& listed : members_.queue) {
       if (listed.entry.order < own()->entry.order) view.ahead.push_back(listed.entry);
     }
@@ -291,6 +301,32 @@ TEST_F(OrderedTest, AWaiterThatHasTakenTheLockUpKeepsIt) {
   plain.wait({}, event->look_at);
   EXPECT_FALSE(again("c"));
   EXPECT_EQ(members.queue.size(), 2U);
+}
+
+// Where nothing is told, since all who are told are frozen, the others see for themselves.
+TEST_F(OrderedTest, WhoIsNearLooksOnlyWhenWhoHoldsIsGone) {
+  EXPECT_TRUE(acquire("a"));
+  for (const auto* const waiter : {"b", "c", "d", "e"}) EXPECT_FALSE(acquire(waiter));
+  const auto looks = members.looks;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(again("e"));
+  EXPECT_EQ(members.looks, looks);
+  EXPECT_EQ(members.glances, 3);
+  release("a");
+  EXPECT_FALSE(again("e"));
+  EXPECT_EQ(members.looks, looks + 1);
+  // Its turn is another's now, who may not take it up.
+  EXPECT_FALSE(again("e"));
+  EXPECT_EQ(members.looks, looks + 2);
+}
+
+TEST_F(OrderedTest, OneWhosePlaceIsGoneFindsThatAlsoWhileItOnlyGlances) {
+  EXPECT_TRUE(acquire("a"));
+  EXPECT_FALSE(acquire("b"));
+  EXPECT_FALSE(acquire("c"));
+  EXPECT_FALSE(again("c"));
+  std::erase_if(members.queue, [](const Listed& it) { return it.entry.token == "c"; });
+  EXPECT_FALSE(again("c"));
+  EXPECT_EQ(members.queue.back().entry.token, "c");
 }
 
 TEST_F(OrderedTest, OneWhosePlaceIsGoneComesBackAtTheEnd) {

@@ -13,6 +13,7 @@ using base::ErrorCode;
 using base::Instant;
 using base::Result;
 using base::Wait;
+using ordered::Entry;
 using ordered::Join;
 using ordered::Listed;
 using ordered::Record;
@@ -23,6 +24,15 @@ namespace {
 
 // Each of our own tries, and each renewal of another process, costs one.
 constexpr int max_tries = 10;
+// Of whom one is told that comes to the end of a queue: a thousand who come would be told of half a million.
+constexpr std::int64_t max_nearest = 64;
+
+// Whoever has these ahead, or more, knows whether it holds. A reader may have any number of readers ahead.
+nlohmann::json nearest_in(const Range& queue, const lock::Mode& mode) {
+  if (mode.kind == lock::Mode::Kind::shared) return names_in(queue);
+  // Our own entry is one of them.
+  return last_names_in(queue, 1 + std::max<std::int64_t>(mode.is_for_several() ? mode.slots : 0, max_nearest));
+}
 
 }  // namespace
 
@@ -69,7 +79,13 @@ View EtcdStore::view_of(const Outcome& outcome, const Done& names, Instant sent)
     auto [token, mode] = read_entry_name(entry.key);
     view.ahead.push_back({entry.created, std::move(token), mode, entry.version});
   }
+  std::ranges::sort(view.ahead, {}, &ordered::Entry::order);
   return view;
+}
+
+std::optional<Listed> EtcdStore::head_of(const Done& first) {
+  if (first.found.empty()) return std::nullopt;
+  return to_listed(first.found.front());
 }
 
 Result<Lease> EtcdStore::grant_for(const Record& record, Wait wait) {
@@ -83,13 +99,25 @@ Result<Lease> EtcdStore::grant_for(const Record& record, Wait wait) {
                                           " or more");
 }
 
+// Of a queue that somebody is in, as the member has it, the majority is asked: that costs nothing where the lock is
+// free.
+Result<bool> EtcdStore::is_empty(Wait wait) {
+  for (const auto reads : {Reads::local, Reads::majority}) {
+    const auto found = read_range(RLOCK_TRY(gateway_.ask(page_of(queue_, 1, reads), wait)));
+    if (!found) return std::unexpected(gateway_.senseless());
+    if (found->count == 0) return true;
+  }
+  return false;
+}
+
 Result<Outcome> EtcdStore::make_entry(const Lease& lease, const Record& record, Join join, Wait wait) {
+  const auto nearest = nearest_in(queue_, read_entry_name(key_).mode);
   const auto call =
-      transaction({join == Join::if_empty ? is_empty(queue_) : is_absent(key_)},
-                  {put(key_, record.encode(), lease.id), names_in(queue_)}, {get(key_), names_in(queue_)});
+      transaction({join == Join::if_empty ? etcd::is_empty(queue_) : is_absent(key_)},
+                  {put(key_, record.encode(), lease.id), nearest, first_in(queue_, 1)}, {get(key_), nearest});
   const bool was_there = std::exchange(may_be_there_, true);
   leases_.add(lease.id);
-  auto outcome = gateway_.transact(call, 2, 2, wait);
+  auto outcome = gateway_.transact(call, 3, 2, wait);
   if (!outcome && outcome.error().code == ErrorCode::refused) may_be_there_ = was_there;
   if (outcome) leases_.ends_within(lease.id, lease.ttl);
   if (outcome && !outcome->held && !was_there) may_be_there_ = false;
@@ -100,6 +128,7 @@ Result<std::optional<View>> EtcdStore::enter(const std::string& token, lock::Mod
                                              Wait wait) {
   name_entry(token, keys_.entry(wire_key_, token, mode));
   forget_entry();
+  if (join == Join::if_empty && !may_be_there_ && !RLOCK_TRY(is_empty(wait))) return std::nullopt;
   const auto lease = RLOCK_TRY(grant_for(record, wait));
   auto dated = record;
   if (dated.since_us == 0) dated.since_us = now_us();
@@ -107,7 +136,11 @@ Result<std::optional<View>> EtcdStore::enter(const std::string& token, lock::Mod
   if (!outcome.held) return RLOCK_TRY(found_instead(outcome, dated, join, wait));
   fence_ = version_ = outcome.revision;
   lease_ = lease.id;
-  return view_of(outcome, outcome.steps[1], lease.sent);
+  auto view = view_of(outcome, outcome.steps[1], lease.sent);
+  // All others came before us.
+  view.further = std::max<std::int64_t>(outcome.steps[1].count - 1 - std::ssize(view.ahead), 0);
+  view.head = head_of(outcome.steps[2]);
+  return view;
 }
 
 // An earlier try of ours has made it, or the queue is not empty.
@@ -207,10 +240,27 @@ Result<EtcdStore::Moved> EtcdStore::moved(const Answer& answer, std::size_t step
 }
 
 Result<std::optional<View>> EtcdStore::look(Wait wait) {
-  const auto call = transaction({is_made_at(key_, fence_)}, {names_in(queue_, fence_)});
-  const auto outcome = RLOCK_TRY(gateway_.transact(call, 1, 0, wait));
+  const auto call = transaction({is_made_at(key_, fence_)}, {names_in(queue_, fence_), first_in(queue_, 1)});
+  const auto outcome = RLOCK_TRY(gateway_.transact(call, 2, 0, wait));
   if (!outcome.held || fence_ == 0) return std::nullopt;
-  return view_of(outcome, outcome.steps[0], Instant{});
+  auto view = view_of(outcome, outcome.steps[0], Instant{});
+  view.head = head_of(outcome.steps[1]);
+  return view;
+}
+
+Result<bool> EtcdStore::stand(std::span<const Entry> entries, Wait wait) {
+  std::vector<Json> names{local_name(key_)};
+  for (const auto& entry : entries) names.push_back(local_name(keys_.entry(wire_key_, entry.token, entry.mode)));
+  const auto count = names.size();
+  const auto outcome = RLOCK_TRY(gateway_.transact(transaction({}, std::move(names)), count, 0, wait));
+  const auto stands = [&](std::size_t step, std::uint64_t order) {
+    const auto& found = outcome.steps[step].found;
+    return !found.empty() && found.front().created == order;
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!stands(i + 1, entries[i].order)) return false;
+  }
+  return stands(0, fence_);
 }
 
 Result<bool> EtcdStore::keep(Wait wait) {

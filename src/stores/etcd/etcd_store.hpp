@@ -34,6 +34,7 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::Listed>> find(const std::string& token, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
+  base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> keep(base::Wait wait) override;
   base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
@@ -72,6 +73,7 @@ class EtcdStore final : public ordered::OrderedStore {
   };
 
   base::Result<Lease> grant_for(const ordered::Record& record, base::Wait wait);
+  base::Result<bool> is_empty(base::Wait wait);
   base::Result<Outcome> make_entry(const Lease& lease, const ordered::Record& record, ordered::Join join,
                                    base::Wait wait);
   base::Result<std::optional<ordered::View>> found_instead(const Outcome& outcome, const ordered::Record& record,
@@ -96,6 +98,7 @@ class EtcdStore final : public ordered::OrderedStore {
   bool adopt(const KeyValue& entry);
   void forget_entry();
   ordered::View view_of(const Outcome& outcome, const Done& names, base::Instant sent);
+  static std::optional<ordered::Listed> head_of(const Done& first);
 
   static ordered::Listed to_listed(const KeyValue& entry);
   base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,

@@ -116,6 +116,21 @@ Json names_in(const Range& range, std::uint64_t before) {
   return request("request_range", std::move(body));
 }
 
+Json last_names_in(const Range& range, std::int64_t most) {
+  Json body = in_order_of_creation(range);
+  body["sort_order"] = "DESCEND";
+  body["keys_only"] = true;
+  body["limit"] = number(most);
+  return request("request_range", std::move(body));
+}
+
+Json local_name(const std::string& key) {
+  Json body = only(key);
+  body["keys_only"] = true;
+  body["serializable"] = true;
+  return request("request_range", std::move(body));
+}
+
 Json first_in(const Range& range, std::int64_t most) {
   Json body = in_order_of_creation(range);
   body["limit"] = number(most);
@@ -130,9 +145,10 @@ Call transaction(std::vector<Json> conditions, std::vector<Json> then, std::vect
   return {"/v3/kv/txn", std::move(body)};
 }
 
-Call page_of(const Range& range, std::int64_t most) {
+Call page_of(const Range& range, std::int64_t most, Reads reads) {
   Json body = over(range);
   body["keys_only"] = true;
+  if (reads == Reads::local) body["serializable"] = true;
   body["limit"] = number(most);
   return {"/v3/kv/range", std::move(body)};
 }

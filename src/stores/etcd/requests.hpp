@@ -40,14 +40,22 @@ nlohmann::json erase(const std::string& key);
 nlohmann::json get(const std::string& key);
 /// The keys alone, in the order in which they were made; before: only those made before this revision, 0: all.
 nlohmann::json names_in(const Range& range, std::uint64_t before = 0);
+/// The last of them in the order in which they were made, the last one first, without values; most: at least 1.
+nlohmann::json last_names_in(const Range& range, std::int64_t most);
+/// The key alone, as the member that is asked has it: it may be behind the others.
+nlohmann::json local_name(const std::string& key);
 /// The first of them in the order in which they were made, with their values; most: at least 1.
 nlohmann::json first_in(const Range& range, std::int64_t most);
 
 /// The steps of `then` where all conditions hold, else those of `otherwise`. One of them may be empty.
 Call transaction(std::vector<nlohmann::json> conditions, std::vector<nlohmann::json> then,
                  std::vector<nlohmann::json> otherwise = {});
+enum class Reads {
+  local,    ///< what the member that is asked has: it may be behind the others
+  majority  ///< what the majority has decided
+};
 /// At most `most` keys, in their own order, without values.
-Call page_of(const Range& range, std::int64_t most);
+Call page_of(const Range& range, std::int64_t most, Reads reads = Reads::majority);
 
 enum class Writes { no, yes };
 /// A stream of what happens from this revision on; without the writes only of what goes.

@@ -19,15 +19,22 @@ using base::Wait;
 
 namespace {
 
-// The entry of a waiter outlives a member that is lost, however short the ttl: with it the place would be gone.
-constexpr Duration waiter_lease = 60s;
+// The entry of a waiter outlives a member that is lost, however short the ttl: with it the place would be gone. To keep
+// it is most of what waiting costs the store.
+constexpr Duration waiter_lease = 120s;
 // Waiters this near look often: where all ahead are frozen, nobody else finds that a claim has lapsed.
 constexpr std::int64_t near_rank = 40;
-constexpr Duration usual_look = 5s;
-constexpr Duration nearest_look = 1s;
-constexpr Duration look_of_near_rank = 100ms;
-constexpr Duration look_of_far_rank = 250ms;
-constexpr Duration farthest_look = 2min;
+constexpr Duration usual_pause = 5s;
+constexpr Duration nearest_pause = 1s;
+constexpr Duration pause_of_near_rank = 100ms;
+constexpr Duration pause_of_far_rank = 1s;
+// A look at all ahead costs the store as much as they are many. Where nothing is told, it serves those who want to know
+// how many they are: faster than this for each of them, they all have had their turn.
+constexpr Duration least_rest = 2min;
+constexpr Duration rest_of_rank = 2s;
+// A first waiter whose member is silent asks another one, before its turn passes.
+constexpr Duration patience_of_first = 1s;
+constexpr std::size_t max_holders_seen = 16;
 constexpr Duration claim_of_rank = 10ms;
 
 Duration jittered(Duration pause) {
@@ -86,32 +93,61 @@ Result<std::optional<View>> Ordered::look_again(const lock::Request& request, Wa
   return view;
 }
 
-Duration Ordered::keep_pause() const { return lock::renewal_pause(std::min(record_->ttl, store_->max_lease())); }
+// For how long our entry is kept at a time.
+Duration Ordered::lease_of_waiter() const { return std::min(record_->ttl, store_->max_lease()); }
 
-// false: our entry is gone.
+// false: our entry is gone. Whoever looks at the pace of next_look() is in time.
 Result<bool> Ordered::keep(Wait wait) {
-  if (BootClock::now() < kept_at_ + keep_pause()) return true;
+  if (BootClock::now() < kept_at_ + lock::renewal_pause(lease_of_waiter())) return true;
   if (!RLOCK_TRY(store_->keep(wait))) record_.reset();
   kept_at_ = BootClock::now();
   return record_.has_value();
 }
 
-// What a look costs the store grows with the length of the queue, and nothing of ours is near.
-bool Ordered::is_far() const {
-  return record_ && watched_ && !is_unclear_ && busy_.rank >= near_rank &&
-         BootClock::now() < looked_at_ + std::min<Duration>(look_of_far_rank * busy_.rank, farthest_look);
+bool Ordered::is_near() const { return busy_.rank < near_rank; }
+
+// Our turn comes when those end who hold, of which a watch tells the first waiters alone; so others that are near see
+// for themselves. Who is far sees whether it still is.
+void Ordered::rest_behind(std::span<const Listed> heads) {
+  resting_behind_.clear();
+  if (!is_near()) {
+    const auto at = std::max<std::int64_t>(std::ssize(ahead_) - near_rank, 0);
+    if (!ahead_.empty()) resting_behind_.push_back(ahead_[static_cast<std::size_t>(at)]);
+    return;
+  }
+  const auto waits = [](const Listed& head) { return head.record && head.record->state == Record::State::waits; };
+  if (heads.size() > max_holders_seen || std::ranges::any_of(heads, waits)) return;
+  for (const auto& head : heads) resting_behind_.push_back(head.entry);
+}
+
+bool Ordered::may_rest() const {
+  return record_ && watched_ && !is_unclear_ && !resting_behind_.empty() && claims_.next() == base::never &&
+         BootClock::now() < looked_at_ + std::max<Duration>(rest_of_rank * busy_.rank, least_rest);
+}
+
+// Whether nothing has happened that concerns us.
+Result<bool> Ordered::rests(Wait wait) {
+  if (!may_rest()) return false;
+  if (busy_.rank < watchers) wait = wait.at_most(BootClock::now() + patience_of_first);
+  auto stand = store_->stand(resting_behind_, wait);
+  is_unclear_ |= !stand || !*stand;
+  return stand;
 }
 
 Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queue queue, Wait wait) {
   wait = bounded(wait);
   mode_ = request.mode;
-  if (is_far() && RLOCK_TRY(keep(wait))) {
+  if (RLOCK_TRY(rests(wait)) && RLOCK_TRY(keep(wait))) {
     busy_.look_at = next_look();
     return busy_;
   }
   while (true) {
     auto view = record_ ? RLOCK_TRY(look_again(request, wait)) : RLOCK_TRY(enter(request, queue, wait));
-    if (!view && !record_ && queue == lock::Queue::no) return RLOCK_TRY(busy_of(request, wait));
+    if (!view && !record_ && queue == lock::Queue::no) {
+      // Whoever goes on to wait is told then.
+      if (!request.is_only_try) return lock::Busy{.holder_ttl = Duration::zero()};
+      return RLOCK_TRY(busy_of(request, wait));
+    }
     if (wait.is_over()) return base::fail(ErrorCode::unreachable, "no answer from " + name() + " in time");
     if (!view) continue;  // our entry is gone: we come back at the end of the queue
     if (const auto* other = conflicting(request.mode, view->ahead)) {
@@ -122,7 +158,10 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
     looked_at_ = BootClock::now();
     is_unclear_ = false;
     ahead_ = view->ahead;
-    if (!holds(request.mode, ahead_)) return RLOCK_TRY(wait_behind(request, queue, wait));
+    if (!holds(request.mode, ahead_)) {
+      if (queue == lock::Queue::no) return RLOCK_TRY(busy_of(request, wait, std::move(view->head)));
+      return RLOCK_TRY(wait_behind(request, *std::move(view), wait));
+    }
     // Those behind us end an entry that does not say that it has taken the lock up.
     const bool is_proof = view->sent != Instant{};
     if (is_proof && record_->state == Record::State::holds) return granted(request, *view, wait);
@@ -155,16 +194,19 @@ Result<Queue> Ordered::queue_of(const lock::Request& request, std::int64_t most,
   return std::move(queues.front());
 }
 
-Result<lock::Busy> Ordered::wait_behind(const lock::Request& request, lock::Queue queue, Wait wait) {
-  if (queue == lock::Queue::no) return busy_of(request, wait);
-  const auto rank = rank_behind(ahead_);
+Result<lock::Busy> Ordered::wait_behind(const lock::Request& request, View view, Wait wait) {
+  const auto rank = rank_behind(ahead_) + view.further;
   // Whoever says that it holds, and does not, would never be taken for dead.
   if (record_->state == Record::State::holds) {
     (void)RLOCK_TRY(confirm(record_of(request, Record::State::waits), wait));
   }
   RLOCK_TRY(watch(whom_to_watch(mode_, ahead_), wait));
+  const bool was_near = is_near();
+  busy_.rank = rank;
+  rest_behind({});
   // To read the head costs the store as much as all of the queue, and far back it is not our affair.
-  auto busy = rank >= near_rank && busy_.rank >= near_rank ? busy_ : RLOCK_TRY(busy_of(request, wait));
+  auto busy = busy_;
+  if (was_near || is_near() || view.head) busy = RLOCK_TRY(busy_of(request, wait, std::move(view.head)));
   busy.rank = rank;
   busy.ticket = record_ ? record_->since_us : 0;
   busy_ = std::move(busy);
@@ -179,21 +221,28 @@ Result<void> Ordered::watch(const Watched& watched, Wait wait) {
   return {};
 }
 
-Result<lock::Busy> Ordered::busy_of(const lock::Request& request, Wait wait) {
-  const auto heads = static_cast<std::int64_t>(std::max<std::size_t>(holders_in(ahead_), 1));
-  const auto queue = RLOCK_TRY(queue_of(request, heads, wait));
+// head: as it was read along just now.
+Result<lock::Busy> Ordered::busy_of(const lock::Request& request, Wait wait, std::optional<Listed> head) {
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(holders_in(ahead_), 1));
+  std::vector<Listed> heads;
+  if (head && count == 1) {
+    heads.push_back(*std::move(head));
+  } else {
+    heads = RLOCK_TRY(queue_of(request, count, wait)).first;
+  }
   lock::Busy busy{.holder_ttl = Duration::zero()};
-  if (queue.first.empty()) return busy;
-  const auto& first = queue.first.front();
+  if (heads.empty()) return busy;
+  const auto& first = heads.front();
   busy.holder = lock_record(first);
   if (first.record) busy.holder_ttl = first.record->ttl;
-  if (record_) RLOCK_TRY(claim(request.token, queue, wait));
+  heads.resize(holders_in(std::span<const Listed>(heads)));
+  if (!record_ || !is_near()) return busy;
+  rest_behind(heads);
+  RLOCK_TRY(claim(request.token, std::move(heads), wait));
   return busy;
 }
 
-Result<void> Ordered::claim(const std::string& token, const Queue& queue, Wait wait) {
-  auto heads = queue.first;
-  heads.resize(holders_in(std::span<const Listed>(heads)));
+Result<void> Ordered::claim(const std::string& token, std::vector<Listed> heads, Wait wait) {
   std::erase_if(heads, [&](const Listed& head) { return head.entry.token == token; });
   const auto lapsed = claims_.lapsed(heads);
   if (lapsed.empty()) return {};
@@ -204,10 +253,16 @@ Result<void> Ordered::claim(const std::string& token, const Queue& queue, Wait w
 
 // When to look again if nothing is told.
 Instant Ordered::next_look() const {
-  const auto rank = busy_.rank;
-  auto pause = rank < watchers ? usual_look : nearest_look + look_of_near_rank * (rank - watchers);
-  if (record_) pause = std::min(pause, keep_pause());
-  return std::min(BootClock::now() + jittered(pause), look_at_claim());
+  auto next = pause();
+  if (record_) next = std::min(next, lease_of_waiter() * 3 / 5);
+  return std::min(BootClock::now() + jittered(next), look_at_claim());
+}
+
+Duration Ordered::pause() const {
+  if (!is_near()) return pause_of_far_rank * busy_.rank;
+  // A watch tells the first ones what they would look for; to see is cheap.
+  if (busy_.rank < watchers) return resting_behind_.empty() ? usual_pause : nearest_pause;
+  return nearest_pause + pause_of_near_rank * (busy_.rank - watchers);
 }
 
 // Who ends a lapsed claim is not to be the whole queue at once.

@@ -48,13 +48,17 @@ class Ordered final : public lock::Backend {
   base::Result<lock::Acquired> granted(const lock::Request& request, const View& view, base::Wait wait);
   base::Result<std::optional<lock::AlreadySucceeded>> succeeded(const lock::Request& request, base::Wait wait);
 
-  base::Result<lock::Busy> wait_behind(const lock::Request& request, lock::Queue queue, base::Wait wait);
-  base::Result<lock::Busy> busy_of(const lock::Request& request, base::Wait wait);
+  base::Result<lock::Busy> wait_behind(const lock::Request& request, View view, base::Wait wait);
+  base::Result<lock::Busy> busy_of(const lock::Request& request, base::Wait wait, std::optional<Listed> head = {});
+  void rest_behind(std::span<const Listed> heads);
   base::Result<void> watch(const Watched& watched, base::Wait wait);
-  base::Result<void> claim(const std::string& token, const Queue& queue, base::Wait wait);
+  base::Result<void> claim(const std::string& token, std::vector<Listed> heads, base::Wait wait);
   base::Result<bool> keep(base::Wait wait);
-  base::Duration keep_pause() const;
-  bool is_far() const;
+  base::Duration lease_of_waiter() const;
+  bool is_near() const;
+  bool may_rest() const;
+  base::Result<bool> rests(base::Wait wait);
+  base::Duration pause() const;
   base::Instant next_look() const;
   base::Instant look_at_claim() const;
 
@@ -74,7 +78,9 @@ class Ordered final : public lock::Backend {
   std::vector<Entry> ahead_;        ///< as of the last view, without those that have gone since
   bool is_unclear_ = false;         ///< whether they still are
   std::optional<Watched> watched_;  ///< nullopt: no watch stands
-  lock::Busy busy_;                 ///< what was met last
+  /// While these stand, and no watch tells of anything, there is nothing to look for; empty: look.
+  std::vector<Entry> resting_behind_;
+  lock::Busy busy_;  ///< what was met last
   base::Instant looked_at_{};
   base::Instant kept_at_{};  ///< when our entry got its lease, as a waiter
   Claims claims_;

@@ -24,21 +24,23 @@ struct Entry {
   std::uint64_t version = 0;  ///< of its record: another one after each write
 };
 
-/// What a step has found, and when.
-struct View {
-  std::uint64_t fence = 0;   ///< of our entry: grows with each entry of this store, whatever its lock
-  std::vector<Entry> ahead;  ///< of us, in order
-  /// Of enter() and confirm(): before their request was sent. What was asked for lasts for the ttl from here on, a
-  /// majority says (R45 of tests/PROOFS.md). Of look(): none.
-  base::Instant sent{};
-};
-
 /// An entry as status sees it.
 struct Listed {
   Entry entry;
   std::uint64_t fence = 0;
   std::optional<Record> record;            ///< nullopt: none that can be read
   std::optional<base::Duration> ttl_left;  ///< nullopt: not known
+};
+
+/// What a step has found, and when.
+struct View {
+  std::uint64_t fence = 0;   ///< of our entry: grows with each entry of this store, whatever its lock
+  std::vector<Entry> ahead;  ///< of us, in order; of a long queue enter() may give those right ahead alone
+  std::int64_t further = 0;  ///< so many more are ahead of these: then we do not hold, whatever our mode
+  /// Of enter() and confirm(): before their request was sent. What was asked for lasts for the ttl from here on, a
+  /// majority says (R45 of tests/PROOFS.md). Of look(): none.
+  base::Instant sent{};
+  std::optional<Listed> head = {};  ///< the first of the queue; nullopt: it was not read along
 };
 
 /// As the rest of rlock knows it; nullopt: there is no record.
@@ -111,6 +113,9 @@ class OrderedStore {
   virtual base::Result<std::optional<View>> confirm(const Record& record, base::Wait wait) = 0;
   /// Writes nothing. nullopt: the entry is gone, a majority says.
   virtual base::Result<std::optional<View>> look(base::Wait wait) = 0;
+  /// Whether our entry and all of these are there, as far as the member that is asked knows: it may be behind the
+  /// others, so that this decides only whether to look. Costs less than a look does.
+  virtual base::Result<bool> stand(std::span<const Entry> entries, base::Wait wait) = 0;
   /// Keeps the entry of a waiter for another ttl of its last record. false: it is gone, as far as this member knows.
   virtual base::Result<bool> keep(base::Wait wait) = 0;
   /// Ends our entry, and whatever of an earlier try may still make one. false: it was gone.

@@ -14,6 +14,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 using base::Wait;
+using ordered::Entry;
 using ordered::Join;
 using ordered::Record;
 using ordered::View;
@@ -151,6 +152,15 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::look(Wait wait) {
   auto view = RLOCK_TRY(view_of(answers->front(), wait));
   if (view) view->sent = {};
   return view;
+}
+
+// An entry may have moved to another node, and the member that is asked reads what it has itself: a look costs no more.
+Result<bool> ZookeeperStore::stand(std::span<const Entry> entries, Wait wait) {
+  const auto view = RLOCK_TRY(look(wait));
+  if (!view) return false;
+  return std::ranges::all_of(entries, [&](const Entry& entry) {
+    return std::ranges::find(view->ahead, entry.order, &Entry::order) != view->ahead.end();
+  });
 }
 
 Result<bool> ZookeeperStore::keep(Wait wait) {

@@ -31,6 +31,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::Listed>> find(const std::string& token, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
+  base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> keep(base::Wait wait) override;
   base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }

@@ -57,7 +57,12 @@ HttpClient::HttpClient(const Address& address, base::Duration timeout)
       shows_certificate_(address.tls && !address.tls->cert.empty()),
       timeout_(timeout) {}
 
-Wait HttpClient::patient(Wait wait) const { return wait.at_most(BootClock::now() + std::min(timeout_, max_patience)); }
+// Where all members have been silent, they are slow: whoever asks again and again at the same pace makes them slower.
+base::Duration HttpClient::patience() const {
+  return std::min(timeout_, max_patience * static_cast<base::Duration::rep>(1 + silent_ / members_.size()));
+}
+
+Wait HttpClient::patient(Wait wait) const { return wait.at_most(BootClock::now() + patience()); }
 
 std::string HttpClient::headers() const {
   return "Grpc-Metadata-hasleader: true\r\n" + (token_.empty() ? "" : "Authorization: " + token_ + "\r\n");
@@ -127,6 +132,7 @@ Result<std::vector<Answer>> HttpClient::ask_batch(std::span<const Call> calls, W
   std::vector<net::HttpAnswer> received;
   while (received.size() < count) {
     auto answer = http_->next(wait);
+    if (!answer && wait.is_over()) ++silent_;
     if (!answer) return std::unexpected(lost(std::move(answer).error()));
     clock_.heard(answer->date);
     received.push_back(*std::move(answer));
@@ -137,7 +143,7 @@ Result<std::vector<Answer>> HttpClient::ask_batch(std::span<const Call> calls, W
     if (!answer) return std::unexpected(lost_by(http, std::move(answer).error()));
     answers.push_back(*std::move(answer));
   }
-  cut_off_ = 0;
+  cut_off_ = silent_ = 0;
   return answers;
 }
 

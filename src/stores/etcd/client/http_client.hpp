@@ -48,6 +48,7 @@ class HttpClient final : public Client {
     bool is_doubtful = false;  ///< its member has failed: it may be silent for ever
   };
 
+  base::Duration patience() const;
   base::Wait patient(base::Wait wait) const;
   base::Result<void> open(base::Wait wait);
   base::Result<void> authenticate(base::Wait wait);
@@ -67,6 +68,7 @@ class HttpClient final : public Client {
   bool shows_certificate_;
   base::Duration timeout_;
   std::string token_;
+  std::size_t silent_ = 0;    ///< so many tries in a row had no answer in time
   std::size_t cut_off_ = 0;   ///< so many gateways in a row could not connect to their members
   bool is_auth_off_ = false;  ///< the cluster has said so
   std::optional<net::Http> http_;
