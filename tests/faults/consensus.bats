@@ -29,6 +29,12 @@ isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || s
   consensus --kinds disk --seconds 22 --every 14 --ttl 3 --contenders 4
 }
 
+@test "the leader of etcd, whose disk stands still, answers keepalives: whoever speaks to it alone stops before the next one starts (R45)" {
+  isolated
+  [ -e /dev/loop-control ] || skip 'needs loop devices'
+  python3 -B "$BATS_TEST_DIRNAME/stalled_leader.py"
+}
+
 stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store etcd --tries 1 --waiters 1,3 --bound 2.5 --events "$1"; }
 
 @test "etcd: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {
