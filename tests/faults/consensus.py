@@ -125,7 +125,7 @@ def parse_options():
     parser.add_argument("--keep", help="work there, and leave it")
     parser.add_argument("--observer", action="store_true")
     options = parser.parse_args()
-    possible = [*ENSEMBLES[options.store].trouble, "clients", "renew"]
+    possible = [*ENSEMBLES[options.store].trouble, *(["replace"] if options.store == "etcd" else []), "clients", "renew"]
     if not namespaces.is_possible():
         possible = [kind for kind in possible if kind not in ISOLATED]
     options.kinds = options.kinds.split(",") if options.kinds else possible

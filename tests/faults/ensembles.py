@@ -16,6 +16,7 @@ disk of its own.
         field.split(member); field.join(member) # no other member does, clients do
         member.stall(); member.flow()           # its disk takes no write, and no process that writes there can be killed
         field.compact(); member.defragment()    # of etcd
+        member.replace()                        # of etcd: another one comes in its place, without any data
 """
 
 import contextlib
@@ -23,6 +24,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -30,7 +32,7 @@ import urllib.request
 from base64 import b64decode, b64encode
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from zookeeper import Client, Failed, four_letters  # noqa: E402
@@ -181,9 +183,15 @@ class Ensemble(Topology):
     def is_held(self, key):
         return bool(self.entries(key))
 
+    def size(self, key):
+        """How many hold it or wait for it; it may cost the members less than to name them."""
+        return len(self.entries(key))
+
 
 class EtcdMember(Member):
-    port, peer_port = 2379, 2380
+    """$ETCD names its program, or several with a colon between: then the members take turns, and are of mixed versions."""
+
+    port, peer_port, state = 2379, 2380, "new"
 
     def __init__(self, directory, number, isolated, disks):
         super().__init__(directory, number, isolated, disks)
@@ -191,7 +199,9 @@ class EtcdMember(Member):
 
     def words(self):
         url = f"http://{self.address}"
-        return [os.environ.get("ETCD", "etcd"), "--name", f"m{self.number}", "--data-dir", self.data, "--logger", "zap",
+        programs = os.environ.get("ETCD", "etcd").split(":")
+        return [programs[(self.number - 1) % len(programs)], "--name", f"m{self.number}", "--data-dir", self.data,
+                "--logger", "zap", "--initial-cluster-state", self.state,
                 "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", self.peer_url,
                 "--initial-advertise-peer-urls", self.peer_url,
                 "--initial-cluster", ",".join(f"m{peer.number}={peer.peer_url}" for peer in self.peers), *self.options]
@@ -222,6 +232,28 @@ class EtcdMember(Member):
     def defragment(self):
         self.ask("maintenance/defragment", timeout=30)
 
+    def replace(self):
+        """It is gone for good, and another one comes in its place, without any data."""
+        other = next(peer for peer in self.peers if peer is not self and peer.answers())
+        known = other.ask("cluster/member/list")["members"]
+        number = next(member["ID"] for member in known if self.peer_url in member["peerURLs"])
+        self.kill()
+        self.change(other, "cluster/member/remove", {"ID": number}, lambda urls: self.peer_url not in urls)
+        shutil.rmtree(self.data)
+        self.change(other, "cluster/member/add", {"peerURLs": [self.peer_url]}, lambda urls: self.peer_url in urls)
+        self.state = "existing"
+        self.start()
+
+    @staticmethod
+    def change(member, path, body, is_done):
+        """Members refuse this for some seconds behind an election, or where not all have been there for as long."""
+        def is_changed():
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                member.ask(path, body, timeout=10)
+                return is_done([url for each in member.ask("cluster/member/list")["members"] for url in each["peerURLs"]])
+            return False
+        until(is_changed, path, 60)
+
 
 class Etcd(Ensemble):
     scheme, member_type, program = "etcd", EtcdMember, "etcd"
@@ -247,6 +279,11 @@ class Etcd(Ensemble):
 
     def entries(self, key, *where):
         return [name for name in self.names("/rlock/q/", *where) if unquote(name.split("/")[3]) == f"rlock:{key}"]
+
+    def size(self, key):
+        begin = "/rlock/q/rlock:" + re.sub(r"[%/\x00-\x1f\x7f-]", lambda found: f"%{ord(found[0]):02x}", key)
+        body = {"key": b64encode((begin + "/").encode()).decode(), "range_end": b64encode((begin + "0").encode()).decode()}
+        return int(self.any_member().ask("kv/range", {**body, "count_only": True}, 30).get("count", 0))
 
     def holder(self, key, member):
         return next((name.split("/")[4].rpartition("-")[0] for name in self.entries(key, member, 0.5)), None)

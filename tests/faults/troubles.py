@@ -7,6 +7,7 @@
     disk        the leader's disk takes no write
     roll        each member is restarted, one after the other, when all answer again
     crowd       all connections that one host may have at each member are taken (ZooKeeper)
+    replace     it is killed and removed, and another one comes in its place, without any data (etcd)
     compact     the history is compacted, and each member defragmented (etcd)
 
 ISOLATED are those for which members need namespaces and disks of their own.
@@ -43,7 +44,10 @@ class Troubles:
             self.crowd(seconds)
             return "members"
         member, name = self.whom(kind)
-        if kind == "split":
+        if kind == "replace":
+            member.replace()
+            self.field.settle()
+        elif kind == "split":
             self.during(lambda: self.field.split(member), lambda: self.field.join(member), seconds)
         else:
             self.during(*(getattr(member, verb) for verb in OF_A_MEMBER[kind]), seconds)

@@ -14,7 +14,7 @@ from zookeeper import Failed
 # Leases and sessions have whole seconds; a member's clock of them has half a second, and the end is decided by all.
 SLACK_S = 4
 SHORTEST_TTL_MS = 2000  # that both grant
-WAITERS_S = 60  # how long a waiter that is cut off may keep its place, and what it asked for last for it
+WAITERS_S = 120  # how long a waiter that is cut off may keep its place, and what it asked for last for it
 OPTIONS = {"etcd": (), "zookeeper": ("maxClientCnxns=60",)}  # a crowd takes all connections
 LOOK_MS = 25  # each costs them more than a server of Redis
 
