@@ -7,9 +7,10 @@
 
 namespace rlock::base {
 
-Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time) {
+Result<Permit> Permit::open(Instant until, std::chrono::nanoseconds kill_after, std::chrono::nanoseconds kill_time) {
   auto wake = RLOCK_TRY(Event::open());
-  return Permit(new Shared{until.time_since_epoch().count(), Loss::none, false}, std::move(wake), grace, kill_time);
+  return Permit(new Shared{until.time_since_epoch().count(), Loss::none, false}, std::move(wake), kill_after,
+                kill_time);
 }
 
 Result<void> Permit::share() {

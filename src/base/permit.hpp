@@ -18,7 +18,7 @@ namespace rlock::base {
 /// Behind both stands the kernel: see arm().
 ///
 ///     now ............ stop_at ......... kill_at ......... until
-///          run          |  TERM, grace   |  KILL, reap      |  the kernel's timer; then another may get the lock
+///          run          |TERM, kill-after|  KILL, reap      |  the kernel's timer; then another may get the lock
 class Permit {
  public:
   /// Why it ended before its time, the milder ones first.
@@ -27,11 +27,11 @@ class Permit {
     released,  ///< by somebody who has the token; see lock::OnRelease
     enforced,  ///< the guard had to act: rlock, when it goes on, must treat the lock as lost
     gone,      ///< we do not hold the lock any more
-    taken,     ///< another holder has it and may be running: no grace for the command
+    taken,     ///< another holder has it and may be running: no time for the command
   };
 
-  /// grace: between TERM and KILL. kill_time: what killing and reaping may take.
-  static Result<Permit> open(Instant until, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time);
+  /// kill_after: between TERM and KILL. kill_time: what killing and reaping may take.
+  static Result<Permit> open(Instant until, std::chrono::nanoseconds kill_after, std::chrono::nanoseconds kill_time);
   /// Lets processes that are forked from now on see and change it too. Before any thread uses it; once is enough. Not
   /// done at the start, since a short job has no guard and the memory costs it 2 % of its time.
   Result<void> share();
@@ -45,9 +45,9 @@ class Permit {
   void disarm() { timer_.disarm(); }
 
   Instant until() const;
-  Instant stop_at() const { return until() - grace_ - kill_time_; }
+  Instant stop_at() const { return until() - kill_after_ - kill_time_; }
   Instant kill_at() const { return until() - kill_time_; }
-  std::chrono::nanoseconds grace() const { return grace_; }
+  std::chrono::nanoseconds kill_after() const { return kill_after_; }
   std::chrono::nanoseconds kill_time() const { return kill_time_; }
 
   Loss loss() const;
@@ -96,14 +96,14 @@ class Permit {
     timer_t timer_{};
     std::atomic<bool> is_set_ = false;
   };
-  Permit(Shared* shared, Event wake, std::chrono::nanoseconds grace, std::chrono::nanoseconds kill_time)
-      : shared_(shared, Free{false}), wake_(std::move(wake)), grace_(grace), kill_time_(kill_time) {}
+  Permit(Shared* shared, Event wake, std::chrono::nanoseconds kill_after, std::chrono::nanoseconds kill_time)
+      : shared_(shared, Free{false}), wake_(std::move(wake)), kill_after_(kill_after), kill_time_(kill_time) {}
   void raise(Loss loss);
 
   std::unique_ptr<Shared, Free> shared_;
   Event wake_;
   KillTimer timer_;
-  std::chrono::nanoseconds grace_;
+  std::chrono::nanoseconds kill_after_;
   std::chrono::nanoseconds kill_time_;
 };
 

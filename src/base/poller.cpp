@@ -24,7 +24,7 @@ Readiness PlainPoller::wait(std::span<pollfd> fds, Instant until) {
   }
 }
 
-Readiness GracePoller::wait(std::span<pollfd> fds, Instant until) {
+Readiness ReleasePoller::wait(std::span<pollfd> fds, Instant until) {
   if (!end_) {
     const auto readiness = inner_.wait(fds, until);
     if (readiness != Readiness::interrupted) return readiness;

@@ -32,9 +32,9 @@ class PlainPoller final : public Poller {
 };
 
 /// Waits as `inner` does, but is interrupted half a second later than `inner`: time to release after a signal.
-class GracePoller final : public Poller {
+class ReleasePoller final : public Poller {
  public:
-  explicit GracePoller(Poller& inner) : inner_(inner) {}
+  explicit ReleasePoller(Poller& inner) : inner_(inner) {}
   Readiness wait(std::span<pollfd> fds, Instant until) override;
   bool may_spin() const override { return inner_.may_spin(); }
 

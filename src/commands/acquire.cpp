@@ -52,9 +52,9 @@ void leave_release(const Options& options, const Place& place, const lock::Reque
 int released(const Options& options, const Place& place, const lock::Request& request, process::Signals& signals,
              const std::string& why) {
   const auto backend = place.open(options.connect_timeout, stores::Purpose::acquire);
-  base::GracePoller grace_poller(signals);
+  base::ReleasePoller release_poller(signals);
   const auto limit = base::BootClock::now() + std::min(lock::unasked_release_limit, options.connect_timeout);
-  const auto released = backend->release(request, {}, {limit, grace_poller});
+  const auto released = backend->release(request, {}, {limit, release_poller});
   if (!released) leave_release(options, place, request);
   return report_end(base::exit_internal, why + (released ? "; released " : "; releasing ") + options.key, options);
 }

@@ -52,7 +52,7 @@ class Keeping {
 
   Result<void> begin() {
     permit_ = std::make_unique<base::Permit>(
-        RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.grace, terms_.kill_time)));
+        RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.kill_after, terms_.kill_time)));
     RLOCK_TRY(permit_->share());
     keeper_.emplace(*permit_, watched_);
     RLOCK_TRY(keeper_->begin());

@@ -72,7 +72,7 @@ class Run {
 
  private:
   int run_command() {
-    auto permit = base::Permit::open(keys_.deadline(), terms_.grace, terms_.kill_time);
+    auto permit = base::Permit::open(keys_.deadline(), terms_.kill_after, terms_.kill_time);
     if (!permit) return not_started(base::exit_cannot_start, permit.error().message);
     permit_.emplace(std::move(*permit));
     keys_.set_environment();
@@ -230,12 +230,13 @@ class Run {
     }
     // A signal that came together with the end of the command must not prevent the release, and one that comes now must
     // not wait for long.
-    base::GracePoller grace_poller(signals_);
-    const auto released = base::until_served(base::BootClock::now() + release_limit, grace_poller, [&](base::Instant) {
-      auto& leases = keys_.leases();
-      report_end(leases);
-      return leases.release({base::BootClock::now() + release_try, grace_poller});
-    });
+    base::ReleasePoller release_poller(signals_);
+    const auto released =
+        base::until_served(base::BootClock::now() + release_limit, release_poller, [&](base::Instant) {
+          auto& leases = keys_.leases();
+          report_end(leases);
+          return leases.release({base::BootClock::now() + release_try, release_poller});
+        });
     renewal_.reset();  // its thread has ended before a guard is forked
     const bool later = released ? !released->is_everywhere
                                 : base::may_pass(released.error()) || released.error().code == ErrorCode::interrupted;

@@ -136,10 +136,10 @@ std::string outages() {
   for (const auto& ttl : {6s, 15s, 30s, 60s, 300s}) {
     const auto terms = lock::LeaseTerms::make(ttl, std::nullopt, lock::Renewing::yes);
     if (!terms) continue;
-    const auto longest = terms->usable() - terms->grace - terms->kill_time;
+    const auto longest = terms->usable() - terms->kill_after - terms->kill_time;
     const auto renewal = terms->renew_at({}) - base::Instant{};
     text += ".It " + base::format_duration(ttl) + " Ta " + seconds(longest - renewal) + " Ta " + seconds(longest) +
-            " Ta " + seconds(terms->grace) + "\n";
+            " Ta " + seconds(terms->kill_after) + "\n";
   }
   return text;
 }

@@ -43,10 +43,10 @@ Result<std::optional<Lease>> Acquisition::acquire(Patience patience) {
 // half a second is left for this.
 Result<void> Acquisition::release_if_held(Instant until) {
   if (!backend_.may_hold()) return {};
-  base::GracePoller grace_poller(poller_);
+  base::ReleasePoller release_poller(poller_);
   const auto last = std::min(until, patience_.end);
-  RLOCK_TRY(base::until_served(last, grace_poller, [&](Instant end) {
-    return backend_.release(request_, {}, {std::min(end, last), grace_poller});
+  RLOCK_TRY(base::until_served(last, release_poller, [&](Instant end) {
+    return backend_.release(request_, {}, {std::min(end, last), release_poller});
   }));
   return {};
 }

@@ -17,13 +17,13 @@ constexpr nanoseconds max_kill_time = 1s;
 
 LeaseTerms terms_for(Duration ttl, std::optional<Duration> kill_after, nanoseconds min_kill_time) {
   const nanoseconds third = nanoseconds(ttl) / 3;
-  return {ttl, kill_after ? nanoseconds(*kill_after) : std::min<nanoseconds>(default_grace, third),
+  return {ttl, kill_after ? nanoseconds(*kill_after) : std::min<nanoseconds>(default_kill_after, third),
           std::min(std::max(max_kill_time, min_kill_time), nanoseconds(ttl) / 10)};
 }
 
 // Before TERM there must be time for one try, or with renewal for a third of the ttl and two tries.
 bool has_room(const LeaseTerms& terms, Renewing renewing) {
-  const auto before_term = terms.usable() - terms.grace - terms.kill_time;
+  const auto before_term = terms.usable() - terms.kill_after - terms.kill_time;
   const auto a_try = std::max<nanoseconds>(nanoseconds(terms.ttl) / 20, 5ms);
   return before_term >= (renewing == Renewing::yes ? nanoseconds(terms.ttl) / 3 + 2 * a_try : a_try);
 }
@@ -67,7 +67,7 @@ base::Result<LeaseTerms> LeaseTerms::make(Duration ttl, std::optional<Duration> 
   return base::fail(base::ErrorCode::usage,
                     "--ttl " + base::format_duration(ttl) +
                         " leaves no room to renew and then to kill after --kill-after " +
-                        base::format_duration(std::chrono::duration_cast<Duration>(terms.grace)) + smallest);
+                        base::format_duration(std::chrono::duration_cast<Duration>(terms.kill_after)) + smallest);
 }
 
 }  // namespace rlock::lock

@@ -18,8 +18,8 @@ struct Lease {
 /// The ttl of those who do not say --ttl.
 inline constexpr base::Duration default_ttl = std::chrono::seconds(30);
 
-/// The grace of those who do not say --kill-after; at most a third of the ttl.
-inline constexpr base::Duration default_grace = std::chrono::seconds(5);
+/// Of those who do not say --kill-after; at most a third of the ttl.
+inline constexpr base::Duration default_kill_after = std::chrono::seconds(5);
 
 enum class Renewing { yes, no };
 
@@ -34,14 +34,14 @@ base::Instant vote_deadline(base::Duration ttl, base::Instant sent);
 ///
 ///   D = s + ttl * (1 - 1 %) - slack    clocks may run 1 % apart
 ///   slack = 50 ms; below a ttl of 2 s, 2 ms + 1 % of the ttl
-///   G (grace) = kill-after;  K (kill time) = 1 s, at most ttl / 10
+///   G = kill-after;  K (kill time) = 1 s, at most ttl / 10
 struct LeaseTerms {
   base::Duration ttl{};
-  std::chrono::nanoseconds grace{};
+  std::chrono::nanoseconds kill_after{};
   std::chrono::nanoseconds kill_time{};
 
-  /// kill_after: what the user asked for; without it default_grace, at most a third of the ttl. Fails (usage) when
-  /// grace and kill time leave no room for the lease to be renewed after a first try failed, and names
+  /// kill_after: what the user asked for; without it default_kill_after, at most a third of the ttl. Fails (usage) when
+  /// kill_after and kill time leave no room for the lease to be renewed after a first try failed, and names
   /// the smallest ttl that has room.
   ///
   /// min_kill_time: what killing takes on this machine at the least (R27 of tests/PROOFS.md).
@@ -56,7 +56,7 @@ struct LeaseTerms {
   /// Until when the server may keep a lease that is sure to last until `deadline`.
   base::Instant ends_on_server(base::Instant deadline) const { return deadline + (ttl - usable()); }
   /// When the command has to be asked to end, under a lease that is sure to last until `deadline`.
-  base::Instant stop_at(base::Instant deadline) const { return deadline - grace - kill_time; }
+  base::Instant stop_at(base::Instant deadline) const { return deadline - kill_after - kill_time; }
 
   /// When to ask again after a request sent at `sent` was granted.
   base::Instant renew_at(base::Instant sent) const { return sent + renewal_pause(ttl); }

@@ -123,7 +123,7 @@ void Renewal::renew_until_over(StopPoller& poller, Turn& turn) {
         return;
     }
   }
-  // A lock that nobody holds leaves the command its grace period. Go on checking: that period ends when somebody
+  // A lock that nobody holds leaves the command the time of --kill-after. Go on checking: that time ends when somebody
   // acquires the lock. A connection that was made anew tells of no change, so that is asked for from time to time.
   bool is_told = !holding_.wait_fds().empty();
   while (permit_.loss() == base::Permit::Loss::gone) {
@@ -197,7 +197,7 @@ Renewal::Proceed Renewal::renew_once(StopPoller& poller) {
   if (!renewed) {
     if (renewed.error().code == base::ErrorCode::interrupted) return Proceed::no;
     if (renewed.error().code == base::ErrorCode::gone) {
-      // Nobody can tell what the next server gives away, or has given: no grace.
+      // Nobody can tell what the next server gives away, or has given: no time for the command.
       permit_.revoke(base::Permit::Loss::taken);
       return Proceed::no;
     }

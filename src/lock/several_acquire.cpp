@@ -161,9 +161,9 @@ Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller&
 
 Result<void> Several::give_back(Instant until, base::Poller& poller) {
   if (!is_left()) return {};
-  base::GracePoller grace_poller(poller);
-  RLOCK_TRY(base::until_served(until, grace_poller,
-                               [&](Instant end) { return release({std::min(end, until), grace_poller}); }));
+  base::ReleasePoller release_poller(poller);
+  RLOCK_TRY(base::until_served(until, release_poller,
+                               [&](Instant end) { return release({std::min(end, until), release_poller}); }));
   return {};
 }
 

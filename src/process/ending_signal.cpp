@@ -17,12 +17,12 @@ void EndingSignal::got(int number) {
   asked_.push_back({number, base::BootClock::now()});
 }
 
-std::optional<int> EndingSignal::of(int status, base::Instant reaped_at, std::chrono::nanoseconds grace) const {
+std::optional<int> EndingSignal::of(int status, base::Instant reaped_at, std::chrono::nanoseconds kill_after) const {
   for (const auto& [number, at] : asked_) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == number) return number;
     if (WIFEXITED(status) && WEXITSTATUS(status) == base::exit_signal_base + number) return number;
     // A hang-up may have been a word to a daemon, which ends for reasons of its own much later.
-    const bool is_recent = at + grace >= reaped_at;
+    const bool is_recent = at + kill_after >= reaped_at;
     if (is_for_good(number) && (number != SIGHUP || is_recent)) return number;
   }
   return std::nullopt;

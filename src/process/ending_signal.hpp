@@ -17,7 +17,7 @@ class EndingSignal {
   /// This one arrived now.
   void got(int number);
   /// For a command that was reaped then, with a status as from waitpid. Nothing: it ended by itself.
-  std::optional<int> of(int status, base::Instant reaped_at, std::chrono::nanoseconds grace) const;
+  std::optional<int> of(int status, base::Instant reaped_at, std::chrono::nanoseconds kill_after) const;
 
  private:
   struct Asked {

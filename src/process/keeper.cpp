@@ -89,14 +89,14 @@ class Enforcement {
     if (watched_.at_end == AtEnd::kill) {
       stopping_ = true;
       const auto now = BootClock::now();
-      kill_at_ = loss == base::Permit::Loss::taken ? now : std::min(permit_.kill_at(), now + permit_.grace());
+      kill_at_ = loss == base::Permit::Loss::taken ? now : std::min(permit_.kill_at(), now + permit_.kill_after());
       if (kill_at_ > now) ask_to_end(now);
     }
     // The message comes last: nothing may delay the signal.
     say(out, watched_.words(loss));
   }
 
-  // First list them all, then signal, as the supervisor does. The lists take at most half of the grace.
+  // First list them all, then signal, as the supervisor does. The lists take at most half of --kill-after.
   void ask_to_end(Instant now) {
     family_.look(now + (kill_at_ - now) / 2);
     for (const int number : {watched_.stop_signal, SIGCONT}) {

@@ -34,9 +34,9 @@ struct Watched {
 
 /// Watches over a process from the background, with a guard beside it, as supervise() does over a command: when the
 /// permit is revoked or reaches stop_at, the process and what goes with it get its stop signal, and SIGKILL
-/// after the grace; if another holder may be running already, SIGKILL at once. If the keeper dies, the guard does the
-/// same at the permit's end, and releases the lock when the process has ended; if the keeper is frozen, the guard kills
-/// at the end of the permit.
+/// after --kill-after; if another holder may be running already, SIGKILL at once. If the keeper dies, the guard does
+/// the same at the permit's end, and releases the lock when the process has ended; if the keeper is frozen, the guard
+/// kills at the end of the permit.
 class Keeper {
  public:
   Keeper(base::Permit& permit, const Watched& watched) : permit_(permit), watched_(watched) {}

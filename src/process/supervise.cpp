@@ -78,8 +78,8 @@ class Supervisor {
     take_signals();
     if (!reaped_ || stopping_) return false;
     if (nothing_left(permit_.stop_at())) return true;
-    if (const auto signal = ending_signal_.of(ending_.wait_status, reaped_at_, permit_.grace())) {
-      stop(*signal, BootClock::now() + permit_.grace());
+    if (const auto signal = ending_signal_.of(ending_.wait_status, reaped_at_, permit_.kill_after())) {
+      stop(*signal, BootClock::now() + permit_.kill_after());
       return false;
     }
     if (how_.until == Until::all_ended || !nested_.none_left(guard_pid())) return false;
@@ -162,7 +162,7 @@ class Supervisor {
       if (loss == base::Permit::Loss::taken) {
         stop(SIGKILL, now);
       } else {
-        stop(how_.stop_signal, std::min(permit_.kill_at(), now + permit_.grace()));
+        stop(how_.stop_signal, std::min(permit_.kill_at(), now + permit_.kill_after()));
       }
     }
     // The message comes last: nothing may delay the signal.
@@ -171,7 +171,7 @@ class Supervisor {
 
   void time_out() {
     ending_.timed_out = true;
-    stop(how_.stop_signal, BootClock::now() + permit_.grace());
+    stop(how_.stop_signal, BootClock::now() + permit_.kill_after());
     how_.timed_out();
   }
 
@@ -180,7 +180,7 @@ class Supervisor {
     kill_at_ = stopping_ ? std::min(kill_at_, kill_at) : kill_at;
     stopping_ = true;
     // First list them all, then signal: what the command starts in order to clean up must not get the signal too. The
-    // list takes at most half of the grace, since it may need a walk over /proc; processes that it did not reach get
+    // list takes at most half of --kill-after, since it may need a walk over /proc; processes that it did not reach get
     // SIGKILL only.
     const auto now = BootClock::now();
     family_.look(now + (kill_at_ - now) / 2);

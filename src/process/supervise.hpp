@@ -48,16 +48,16 @@ struct Supervision {
 };
 
 /// Waits for `child`, forwards signals that it did not get itself, and enforces the permit. When the permit is revoked
-/// or reaches stop_at, `child` and all below it get stop_signal, and SIGKILL after the grace, until none is left; all
-/// of this by permit.until(). If another holder may be running already, they get SIGKILL at once. Uses no network, and
-/// blocks on nothing but ppoll.
+/// or reaches stop_at, `child` and all below it get stop_signal, and SIGKILL after --kill-after, until none is left;
+/// all of this by permit.until(). If another holder may be running already, they get SIGKILL at once. Uses no network,
+/// and blocks on nothing but ppoll.
 ///
 /// At run_until they get the same, while the permit goes on.
 ///
 /// When the command ends by itself, the processes that it left go on, but nested runs are waited for. When a signal
-/// ended the command, the processes that it left get that signal too, and SIGKILL after the grace, until none is left.
-/// A signal counts as the one that ended it if the command died of it or exited with 128 + n; SIGTERM, SIGINT and
-/// SIGQUIT always count; SIGHUP counts if the command ended within the grace after it. (A job may use SIGHUP or SIGUSR1
+/// ended the command, the processes that it left get that signal too, and SIGKILL after --kill-after, until none is
+/// left. A signal counts as the one that ended it if the command died of it or exited with 128 + n; SIGTERM, SIGINT and
+/// SIGQUIT always count; SIGHUP counts if the command ended within --kill-after of it. (A job may use SIGHUP or SIGUSR1
 /// for its own purposes, and end by itself hours later.)
 ///
 /// The guard is started, and `outlived` is called, only after the command has run for some milliseconds: a short job

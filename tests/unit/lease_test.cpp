@@ -30,7 +30,7 @@ TEST(Lease, EndsBeforeTheServerCanGiveItAway) {
     const Instant sent{1h};
     const auto earliest_expiry = sent + std::chrono::nanoseconds(ttl) * 99 / 100;
     EXPECT_LT(terms->deadline(sent), earliest_expiry) << ttl.count();
-    EXPECT_GT(terms->deadline(sent) - terms->grace - terms->kill_time, terms->renew_at(sent)) << ttl.count();
+    EXPECT_GT(terms->deadline(sent) - terms->kill_after - terms->kill_time, terms->renew_at(sent)) << ttl.count();
   }
 }
 
@@ -38,12 +38,12 @@ TEST(Lease, CountsSlackGraceAndKillTime) {
   const auto terms = LeaseTerms::make(30s, std::nullopt, Renewing::yes);
   ASSERT_TRUE(terms);
   EXPECT_EQ(terms->usable(), 30s - 300ms - 50ms);
-  EXPECT_EQ(terms->grace, 5s);
+  EXPECT_EQ(terms->kill_after, 5s);
   EXPECT_EQ(terms->kill_time, 1s);
   const auto brief = LeaseTerms::make(900ms, std::nullopt, Renewing::yes);
   ASSERT_TRUE(brief);
   EXPECT_EQ(brief->usable(), 900ms - 9ms - 11ms);
-  EXPECT_EQ(brief->grace, 300ms);
+  EXPECT_EQ(brief->kill_after, 300ms);
   EXPECT_EQ(brief->kill_time, 90ms);
 }
 
@@ -56,14 +56,14 @@ std::optional<Duration> named_ttl(const base::Error& error) {
 }
 
 TEST(Lease, NamesTheSmallestTtlThatHasRoomForTheGrace) {
-  for (const Duration grace : {Duration(1s), Duration(7s), Duration(1min)}) {
-    const auto refused = LeaseTerms::make(grace, grace, Renewing::yes);
+  for (const Duration kill_after : {Duration(1s), Duration(7s), Duration(1min)}) {
+    const auto refused = LeaseTerms::make(kill_after, kill_after, Renewing::yes);
     ASSERT_FALSE(refused);
     const auto& text = refused.error().message;
     const auto named = named_ttl(refused.error());
     ASSERT_TRUE(named) << text;
-    EXPECT_TRUE(LeaseTerms::make(*named, grace, Renewing::yes)) << text;
-    EXPECT_FALSE(LeaseTerms::make(*named - Duration(1), grace, Renewing::yes)) << text;
+    EXPECT_TRUE(LeaseTerms::make(*named, kill_after, Renewing::yes)) << text;
+    EXPECT_FALSE(LeaseTerms::make(*named - Duration(1), kill_after, Renewing::yes)) << text;
   }
 }
 
@@ -104,7 +104,7 @@ std::optional<bool> after_a_sleep(std::chrono::seconds asleep, const std::functi
 TEST(Lease, IsOverAfterASuspendedNight) {
   const auto terms = LeaseTerms::make(30s, std::nullopt, Renewing::yes);
   ASSERT_TRUE(terms);
-  auto permit = base::Permit::open(terms->deadline(base::BootClock::now()), terms->grace, terms->kill_time);
+  auto permit = base::Permit::open(terms->deadline(base::BootClock::now()), terms->kill_after, terms->kill_time);
   ASSERT_TRUE(permit);
   const auto is_over = [&] { return base::BootClock::now() > permit->until(); };
   EXPECT_FALSE(is_over());

@@ -74,7 +74,7 @@ TEST(OptionTable, HelpNamesTheValuesThatStandElsewhere) {
   const auto help_has = [](std::string_view option, std::string_view text) {
     return find_option(option)->help.find(text) != std::string_view::npos;
   };
-  EXPECT_TRUE(help_has("kill-after", "without it " + base::format_duration(lock::default_grace) + ","));
+  EXPECT_TRUE(help_has("kill-after", "without it " + base::format_duration(lock::default_kill_after) + ","));
   EXPECT_TRUE(help_has("server", "without it " + redis::Address{}.display()));
   EXPECT_TRUE(help_has("ttl", "at least " + base::format_duration(lock::min_ttl)));
 }

@@ -27,7 +27,7 @@ class RenewalTest : public testing::Test {
  protected:
   RenewalTest()
       : start(BootClock::now()),
-        permit(std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time))),
+        permit(std::move(*base::Permit::open(terms.deadline(start), terms.kill_after, terms.kill_time))),
         renewal(holding, Lease{"token", 7, start}, terms, permit) {}
 
   /// Waits for a condition, at most some seconds; whether it came true.
@@ -84,7 +84,7 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
   for (const auto& [found, loss] : {std::pair(Ownership{Holder::nobody}, Loss::gone),
                                     std::pair(Ownership{Holder::us, 8, BootClock::now()}, Loss::gone),
                                     std::pair(Ownership{Holder::other}, Loss::taken)}) {
-    auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
+    auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.kill_after, terms.kill_time));
     FakeBackend other;
     other.renewed = {[found] { return found; }};
     OneLease held(other, request);
@@ -97,7 +97,7 @@ TEST_F(RenewalTest, TellsALockThatIsGoneFromOneThatSomebodyElseHas) {
 TEST_F(RenewalTest, ALockThatWasReleasedWithOurTokenIsNoLossWhereThatIsItsEnd) {
   for (const auto holder : {Holder::nobody, Holder::other}) {
     for (const auto on_release : {OnRelease::end, OnRelease::lost}) {
-      auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.grace, terms.kill_time));
+      auto fresh = std::move(*base::Permit::open(terms.deadline(start), terms.kill_after, terms.kill_time));
       FakeBackend other;
       other.renewed = {[holder] { return Ownership{.holder = holder, .is_released = true}; }};
       OneLease held(other, request);
