@@ -529,3 +529,45 @@ first_token() {
   ended 79 "$rlock"
   until_true 10 is_free
 }
+
+@test "what --hold has kept is over when it ends, for who does not wait too" {
+  expect 0 rlock run --hold 1s "$key" true
+  expect 75 rlock run -n "$key" true
+  until_true 20 rlock run -n "$key" true
+}
+
+@test "--once looks while the lock is held, and whatever --remember says" {
+  local token
+  expect 0 rlock run --once 1h --remember 0 "$key" -- sh -c 'echo ran >>ran'
+  expect 0 rlock run --once 1h --remember 0 "$key" -- sh -c 'echo ran >>ran'
+  token=$(rlock acquire "$key")
+  expect 0 rlock run -n --once 1h "$key" -- sh -c 'echo ran >>ran'
+  expect 0 rlock run -w 10s --once 1h "$key" -- sh -c 'echo ran >>ran'
+  rlock release "$key" "$token"
+  [ "$(cat ran)" = ran ]
+  rlock run --remember 0 other true
+  run ! grep -q exit <(rlock status other)
+}
+
+@test "who does not wait is told of another number of slots as well" {
+  local token
+  token=$(rlock acquire --slots 2 "$key")
+  expect_error 78 '--slots 2' rlock run -n "$key" -- touch ran
+  expect_error 78 '--slots 2' rlock acquire -n --slots 3 "$key"
+  rlock release "$key" "$token"
+}
+
+@test "an empty prefix is one too" {
+  rlock acquire "$key"
+  [[ $(rlock status --prefix '' --format keys) == *"$key" ]]
+}
+
+@test "renewals for longer, of many at once, all succeed, and the run keeps its lock" {
+  # shellcheck disable=SC2016 # of the command
+  expect 0 rlock run -t 6s "$key" -- sh -c '
+    for ttl in 20 25 30 22 27 35; do rlock renew -t "${ttl}s" || echo "$ttl: $?" >>failed & done; wait
+    rlock renew -t 7s || echo "7: $?" >>failed
+    rlock status --json "$RLOCK_KEY" >status'
+  [ ! -s failed ]
+  [ "$(jq '.holders[0].ttl_ms' status)" -gt 10000 ]
+}

@@ -11,6 +11,12 @@ std::string LastRun::encode() const {
          std::to_string(once.count()) + " " + who.encode();
 }
 
+base::Duration LastRun::once_of(std::string_view encoded) {
+  base::take_word(encoded);
+  base::take_word(encoded);
+  return base::span_of(base::number_in(base::take_word(encoded)));
+}
+
 std::string LastRun::stored(std::string_view encoded, base::Duration remembered, std::int64_t ended_us,
                             const std::optional<LastRun>& before) {
   const auto time = [](std::int64_t us) {
@@ -43,6 +49,14 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
   run.took = base::span_of(number());
   run.once = base::span_of(number());
   run.who = Who::decode(text);
+  return run;
+}
+
+std::optional<LastRun> LastRun::remembered(std::string_view text, std::int64_t now_us) {
+  auto run = decode(text);
+  base::take_word(text);
+  const std::chrono::microseconds kept = base::span_of(base::number_in(base::take_word(text)));
+  if (run && (kept.count() == 0 || now_us - run->ended_us >= kept.count())) return std::nullopt;
   return run;
 }
 

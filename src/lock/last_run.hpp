@@ -27,12 +27,16 @@ struct LastRun {
 
   /// As the script release takes it: "EXIT TOOK ONCE WHO", where EXIT is -n for signal n.
   std::string encode() const;
+  /// The --once of what encode() gave.
+  static base::Duration once_of(std::string_view encoded);
   /// What a store keeps of it, that has no scripts to write this: what encode() gave, with when it ended, for how long
   /// it is remembered, and, where it has failed, when one succeeded that `before` tells of.
   static std::string stored(std::string_view encoded, base::Duration remembered, std::int64_t ended_us,
                             const std::optional<LastRun>& before);
   /// Of what the server keeps; nullopt where there is none, or one of another version.
   static std::optional<LastRun> decode(std::string_view text);
+  /// Likewise, of a store that may keep it for longer than it is to be remembered: nullopt once that is over.
+  static std::optional<LastRun> remembered(std::string_view text, std::int64_t now_us);
 };
 
 }  // namespace rlock::lock

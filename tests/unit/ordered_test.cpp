@@ -337,17 +337,6 @@ TEST_F(OrderedTest, OneWhosePlaceIsGoneComesBackAtTheEnd) {
   EXPECT_EQ(members.queue.size(), 2U);
 }
 
-TEST_F(OrderedTest, ARenewalByAnotherProcessNeverShortensTheLease) {
-  EXPECT_TRUE(acquire("a"));
-  Ordered other(std::make_unique<FakeStore>(members));
-  auto shorter = request("a");
-  shorter.ttl = 2s;
-  const auto renewed = other.renew(shorter, lock::Watch::no, soon());
-  ASSERT_TRUE(renewed);
-  EXPECT_EQ(renewed->holder, Ownership::Holder::us);
-  EXPECT_EQ(listed("a").record->ttl, ttl);
-}
-
 TEST_F(OrderedTest, AWaitersTokenIsNotThatOfAHolder) {
   EXPECT_TRUE(acquire("a"));
   EXPECT_FALSE(acquire("b"));
@@ -386,10 +375,10 @@ TEST_F(OrderedTest, WithHoldTheLockStaysWithItsEntry) {
 
 TEST_F(OrderedTest, AFailedRunDoesNotMakeTheLastSuccessForgotten) {
   EXPECT_TRUE(acquire("a"));
-  const lock::ReleaseOptions succeeded{.last_run = lock::LastRun{.exit_status = 0}.encode()};
+  const lock::ReleaseOptions succeeded{.last_run = lock::LastRun{.exit_status = 0}.encode(), .remember = 1h};
   EXPECT_TRUE(client("a").release(request("a"), succeeded, soon()));
   EXPECT_TRUE(acquire("b"));
-  const lock::ReleaseOptions failed{.last_run = lock::LastRun{.exit_status = 3}.encode()};
+  const lock::ReleaseOptions failed{.last_run = lock::LastRun{.exit_status = 3}.encode(), .remember = 1h};
   EXPECT_TRUE(client("b").release(request("b"), failed, soon()));
   auto once = request("c");
   once.once = 1h;

@@ -144,6 +144,7 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
   while (true) {
     auto view = record_ ? RLOCK_TRY(look_again(request, wait)) : RLOCK_TRY(enter(request, queue, wait));
     if (!view && !record_ && queue == lock::Queue::no) {
+      if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
       // Whoever goes on to wait is told then.
       if (!request.is_only_try) return lock::Busy{.holder_ttl = Duration::zero()};
       return RLOCK_TRY(busy_of(request, wait));
@@ -159,6 +160,7 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
     is_unclear_ = false;
     ahead_ = view->ahead;
     if (!holds(request.mode, ahead_)) {
+      if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
       if (queue == lock::Queue::no) return RLOCK_TRY(busy_of(request, wait, std::move(view->head)));
       return RLOCK_TRY(wait_behind(request, *std::move(view), wait));
     }
@@ -169,17 +171,16 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
 }
 
 Result<lock::Acquired> Ordered::granted(const lock::Request& request, const View& view, Wait wait) {
-  if (request.once > Duration::zero()) {
-    if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
-  }
+  if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
   watched_.reset();
   return lock::Grant{.fence = view.fence, .counts_from = view.sent};
 }
 
 Result<std::optional<lock::AlreadySucceeded>> Ordered::succeeded(const lock::Request& request, Wait wait) {
+  if (request.once == Duration::zero()) return std::nullopt;
   const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
   if (!queue.last_run) return std::nullopt;
-  auto last = lock::LastRun::decode(*queue.last_run);
+  auto last = lock::LastRun::remembered(*queue.last_run, store_->now_us());
   if (!last || !last->succeeded_us) return std::nullopt;
   lock::Inspection now;
   now.now_us = store_->now_us();
@@ -233,6 +234,9 @@ Result<lock::Busy> Ordered::busy_of(const lock::Request& request, Wait wait, std
   lock::Busy busy{.holder_ttl = Duration::zero()};
   if (heads.empty()) return busy;
   const auto& first = heads.front();
+  if (!record_ && conflicting(request.mode, {&first.entry, 1}) != nullptr) {
+    return std::unexpected(other_mode(request, first.entry));
+  }
   busy.holder = lock_record(first);
   if (first.record) busy.holder_ttl = first.record->ttl;
   heads.resize(holders_in(std::span<const Listed>(heads)));

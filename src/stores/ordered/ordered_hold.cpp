@@ -37,8 +37,7 @@ Result<std::optional<View>> Ordered::renewed(const lock::Request& request, Wait 
   }
   auto record = *record_;
   record.state = Record::State::holds;
-  // Others count on what it was granted for.
-  record.ttl = std::max(record.ttl, request.ttl);
+  record.ttl = request.ttl;
   return confirm(std::move(record), wait);
 }
 
@@ -107,7 +106,9 @@ Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::
     const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
     if (queue.last_run) before = lock::LastRun::decode(*queue.last_run);
   }
-  farewell.last_run = lock::LastRun::stored(options.last_run, options.remember, store_->now_us(), before);
+  farewell.remembered = std::max(options.remember, lock::LastRun::once_of(options.last_run));
+  if (before) farewell.remembered = std::max(farewell.remembered, before->once);
+  farewell.last_run = lock::LastRun::stored(options.last_run, farewell.remembered, store_->now_us(), before);
   return farewell;
 }
 

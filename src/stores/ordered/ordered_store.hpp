@@ -109,7 +109,8 @@ class OrderedStore {
   /// Takes up the entry that another process has made under this token: all that follows is of it. nullopt: there is
   /// none. Not a proof.
   virtual base::Result<std::optional<Listed>> find(const std::string& token, base::Wait wait) = 0;
-  /// Gives our entry a new lease of record.ttl, and this record; a proof. nullopt: the entry is gone, a majority says.
+  /// Gives our entry a new lease of record.ttl, or of what another process has asked for, where that lasts longer, and
+  /// this record; a proof. nullopt: the entry is gone, a majority says.
   virtual base::Result<std::optional<View>> confirm(const Record& record, base::Wait wait) = 0;
   /// Writes nothing. nullopt: the entry is gone, a majority says.
   virtual base::Result<std::optional<View>> look(base::Wait wait) = 0;

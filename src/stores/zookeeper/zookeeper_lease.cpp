@@ -89,13 +89,16 @@ base::Error ZookeeperStore::grants_less() const {
                                   ", and other members more; set maxSessionTimeout alike"};
 }
 
-// A nested run has renewed it or moved it, or an unanswered try of ours has: whoever wrote it counts on its ttl.
-// false: it is gone, a majority says.
-Result<bool> ZookeeperStore::find_again(Record& record, Wait wait) {
+// A nested run has renewed it or moved it, or an unanswered try of ours has. false: it is gone, a majority says.
+Result<bool> ZookeeperStore::find_again(Wait wait) {
   const auto found = RLOCK_TRY(find(token_, wait));
   if (!found) forget();
-  if (found && found->record) record.ttl = std::max(record.ttl, found->record->ttl);
   return found.has_value();
+}
+
+// What another process has asked for is not cut: a nested `renew --ttl 2s` is one of them.
+Duration ZookeeperStore::at_least(Duration ttl) const {
+  return std::max(ttl, std::chrono::ceil<Duration>(lasts_until_ - BootClock::now()));
 }
 
 // Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
@@ -114,6 +117,7 @@ Result<bool> ZookeeperStore::has_moved(Wait wait) {
 }
 
 // To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
+// nullopt: it is gone, or has changed.
 Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
   Session next(session_.address(), session_.timeout());
   RLOCK_TRY(next.create(record.ttl, {}, wait));
@@ -134,7 +138,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wai
   if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   if (outcome->code != Code::ok) {
     next.close();
-    if (outcome->failed == 0) return fail(ErrorCode::unreachable, name() + ": the entry changes");
+    if (outcome->failed == 0) return std::nullopt;
     return std::unexpected(session_.error_of(outcome->code));
   }
   session_.close();

@@ -106,8 +106,7 @@ Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
     }
     const bool is_ours = outcome->failed == 0;
     if (is_ours && outcome->code == Code::no_node) {
-      ordered::Record ignored;
-      if (!RLOCK_TRY(find_again(ignored, wait))) return false;
+      if (!RLOCK_TRY(find_again(wait))) return false;
       continue;
     }
     const bool may_change =

@@ -79,7 +79,9 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
 
 // A write that is refused: that it is, is decided by the majority, and what is read behind it is as new. So is not what
 // `sync` says: a leader that was cut off answers it.
-Request ZookeeperStore::decided() const { return set_data(queue_, "", no_version); }
+Request ZookeeperStore::decided() const {
+  return set_data(wire_key_.empty() ? address_.root + "/q" : queue_, "", no_version);
+}
 
 Result<void> ZookeeperStore::check_decided(const Answer& answer) {
   const bool is_decided =
@@ -125,9 +127,19 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
   return listed;
 }
 
-// What is kept is nobody's any more.
+// Between the two flights another process may have moved it.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
+  for (int tries = 0; tries < max_tries; ++tries) {
+    bool has_gone = false;
+    auto found = RLOCK_TRY(find_now(has_gone, wait));
+    if (found || !has_gone) return found;
+  }
+  return fail(ErrorCode::unready, name() + ": the entry changes too fast; try again");
+}
+
+// What is kept is nobody's any more. has_gone: an entry that was listed was not there any more.
+Result<std::optional<Listed>> ZookeeperStore::find_now(bool& has_gone, Wait wait) {
   const auto answers = RLOCK_TRY(ask({decided(), get_children(queue_)}, wait));
   RLOCK_TRY(check_decided(answers.front()));
   const auto& children = answers.back();
@@ -135,11 +147,12 @@ Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wai
   const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
   if (!names) return std::unexpected(session_.error_of(children.code));
   const auto entries = entries_in(*names);
-  const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.is_kept; };
+  const auto is_it = [&](const EntryName& entry) { return entry.token == token_ && !entry.is_kept; };
   const auto entry = std::ranges::find_if(entries, is_it);
   if (entry == entries.end()) return std::nullopt;
   const auto read = RLOCK_TRY(ask({get_data(path_of(*entry))}, wait));
-  if (read.front().code == Code::no_node) return std::nullopt;
+  has_gone = read.front().code == Code::no_node;
+  if (has_gone) return std::nullopt;
   const auto node = read.front().code == Code::ok ? read_node(read.front().body) : std::nullopt;
   if (!node) return std::unexpected(session_.error_of(read.front().code));
   auto found = listed(*entry, *node);
@@ -150,6 +163,7 @@ Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wai
   fence_ = found.fence;
   version_ = node->stat.version;
   may_be_there_ = true;
+  lasts_until_ = std::max<base::Instant>(lasts_until_, BootClock::now() + found.ttl_left.value_or(Duration::zero()));
   if (session_.id() && session_.id()->id == id->id) return found;
   session_.close();
   asked_ = id->timeout;

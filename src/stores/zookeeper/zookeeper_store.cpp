@@ -19,13 +19,6 @@ using ordered::Join;
 using ordered::Record;
 using ordered::View;
 
-namespace {
-
-// A queue is made and goes while we enter it.
-constexpr int max_tries = 10;
-
-}  // namespace
-
 ZookeeperStore::ZookeeperStore(Address address, const std::string& wire_key, Duration timeout)
     : address_(std::move(address)), wire_key_(wire_key), queue_(queue_path(wire_key)), session_(address_, timeout) {}
 
@@ -38,6 +31,7 @@ void ZookeeperStore::forget() {
   session_.close();
   own_.reset();
   may_be_there_ = false;
+  lasts_until_ = {};
 }
 
 std::string ZookeeperStore::encoded(Record record) const {
@@ -55,7 +49,10 @@ Result<bool> ZookeeperStore::is_empty(const Record& record, Wait wait) {
   if (lacks_parents_) return true;
   if (children.code != Code::ok) return std::unexpected(session_.error_of(children.code));
   const auto names = read_children(children.body);
-  return names && entries_in(*names).empty();
+  if (!names) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
+  auto entries = entries_in(*names);
+  RLOCK_TRY(end_kept(entries, wait));
+  return entries.empty();
 }
 
 Result<ZookeeperStore::MaybeView> ZookeeperStore::enter(const std::string& token, lock::Mode mode, const Record& record,
@@ -109,8 +106,12 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
   auto record = asked;
   for (int tries = 0; tries < max_tries; ++tries) {
     const auto most = session_.id()->timeout;
-    if (record.state == Record::State::waits) record.ttl = most;
-    if (record.ttl > most) return move(record, wait);
+    record.ttl = record.state == Record::State::waits ? most : at_least(asked.ttl);
+    if (record.ttl > most) {
+      if (auto moved = RLOCK_TRY(move(record, wait))) return moved;
+      if (!own_ || !RLOCK_TRY(find_again(wait))) return std::nullopt;
+      continue;
+    }
     const auto answers = RLOCK_TRY(
         open_again(record.ttl, {set_data(path_of(*own_), encoded(record), version_), get_children(queue_)}, wait));
     if (!answers) {
@@ -128,7 +129,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
       }
       case Code::no_node:
       case Code::bad_version:
-        if (!RLOCK_TRY(find_again(record, wait))) return std::nullopt;
+        if (!RLOCK_TRY(find_again(wait))) return std::nullopt;
         break;
       default:
         return std::unexpected(session_.error_of((*answers)[0].code));

@@ -60,6 +60,9 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::string last_run_path(std::string_view wire_key) const { return address_.root + "/l/" + node_name(wire_key); }
   std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
 
+  /// A queue is made and goes while we enter it; others move our entry while we look for it.
+  static constexpr int max_tries = 10;
+
   // zookeeper_lease.cpp: the session that our entry lives by
   base::Result<Answers> begin(const ordered::Record& record, const std::vector<Request>& reads, base::Wait wait);
   base::Error refusal(const ordered::Record& record, base::Duration granted, base::Wait wait);
@@ -67,7 +70,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
                                                   base::Wait wait);
   base::Result<std::optional<Answers>> ask_for_entry(const ordered::Record& record,
                                                      const std::vector<Request>& requests, base::Wait wait);
-  base::Result<bool> find_again(ordered::Record& record, base::Wait wait);
+  base::Result<bool> find_again(base::Wait wait);
+  base::Duration at_least(base::Duration ttl) const;
   base::Result<bool> has_moved(base::Wait wait);
   base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
   base::Error grants_less() const;
@@ -98,6 +102,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
   Request decided() const;
   base::Result<void> check_decided(const Answer& answer);
+  base::Result<std::optional<ordered::Listed>> find_now(bool& has_gone, base::Wait wait);
   std::vector<Request> parents() const;
   base::Result<void> check_parents(std::span<const Answer> answers);
   base::Error no_root() const;
@@ -120,6 +125,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::optional<EntryName> own_;  ///< our entry, once it is known
   std::uint64_t fence_ = 0;
   std::int32_t version_ = 0;
+  base::Instant lasts_until_{};  ///< what another process has asked for
   bool may_be_there_ = false;
   bool lacks_parents_ = false;  ///< our entry's, when somebody looked last
 
