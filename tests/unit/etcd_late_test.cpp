@@ -173,11 +173,11 @@ TEST_F(EtcdLateTest, AReleaseWithoutAnAnswerIsKnown) {
 TEST_F(EtcdLateTest, AHoldThatComesLateDoesNotCutTheOneThatCounts) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", holding(10s)));
-  Farewell farewell{.hold = 5s, .kept = of_state(State::ended, 5s)};
+  LeaveOptions leaving{.hold = 5s, .kept = of_state(State::ended, 5s)};
   one.client.next(Fault::held_back);
-  ASSERT_FALSE(one.store.leave(farewell, wait()));
-  farewell.hold = 60s;
-  ASSERT_TRUE(*one.store.leave(farewell, wait()));
+  ASSERT_FALSE(one.store.leave(leaving, wait()));
+  leaving.hold = 60s;
+  ASSERT_TRUE(*one.store.leave(leaving, wait()));
   (void)one.client.deliver();
   EXPECT_GT(left(), 30s);
 }

@@ -140,9 +140,9 @@ TEST_F(EtcdStoreTest, WhatLeavesMayBeRememberedOrKeepItsPlace) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", holding(30s)));
   ASSERT_TRUE(another().enter("two", waiting(30s)));
-  Farewell farewell{.hold = 5s, .kept = holding(30s), .last_run = "0 ok", .remembered = 24h};
-  farewell.kept.state = State::ended;
-  EXPECT_TRUE(*one.store.leave(farewell, wait()));
+  LeaveOptions leaving{.hold = 5s, .kept = holding(30s), .last_run = "0 ok", .remembered = 24h};
+  leaving.kept.state = State::ended;
+  EXPECT_TRUE(*one.store.leave(leaving, wait()));
   EXPECT_FALSE(one.store.may_be_there());
   auto seen = queue();
   EXPECT_EQ(seen.size, 2);

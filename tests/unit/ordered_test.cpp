@@ -76,12 +76,12 @@ class FakeStore final : public OrderedStore {
            });
   }
   Result<bool> keep(base::Wait) override { return own() != nullptr; }
-  Result<bool> leave(const Farewell& farewell, base::Wait) override {
+  Result<bool> leave(const LeaveOptions& leaving, base::Wait) override {
     if (own() == nullptr) return false;
-    if (!farewell.last_run.empty()) members_.last_run = farewell.last_run;
-    if (farewell.is_told) members_.released.push_back(token_);
-    if (farewell.hold > 0ms) {
-      own()->record = farewell.kept;
+    if (!leaving.last_run.empty()) members_.last_run = leaving.last_run;
+    if (leaving.is_told) members_.released.push_back(token_);
+    if (leaving.hold > 0ms) {
+      own()->record = leaving.kept;
     } else {
       end(token_);
     }

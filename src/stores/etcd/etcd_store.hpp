@@ -36,7 +36,7 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
   base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> keep(base::Wait wait) override;
-  base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
+  base::Result<bool> leave(const ordered::LeaveOptions& leaving, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
@@ -88,7 +88,7 @@ class EtcdStore final : public ordered::OrderedStore {
                                                    base::Wait wait);
   base::Duration at_least(base::Duration ttl) const;
 
-  Left left_behind(const ordered::Farewell& farewell) const;
+  Left left_behind(const ordered::LeaveOptions& leaving) const;
   base::Result<void> grant_shared(const Left& left, base::Wait wait);
   base::Result<bool> erase(const Left& left, base::Wait wait);
   base::Result<bool> erase_at_least(const Left& left, base::Wait wait);

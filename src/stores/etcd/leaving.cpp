@@ -12,7 +12,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Wait;
 using ordered::Entry;
-using ordered::Farewell;
+using ordered::LeaveOptions;
 using Json = nlohmann::json;
 
 namespace {
@@ -24,16 +24,16 @@ constexpr std::size_t max_removed = 64;
 
 }  // namespace
 
-EtcdStore::Left EtcdStore::left_behind(const Farewell& farewell) const {
+EtcdStore::Left EtcdStore::left_behind(const LeaveOptions& leaving) const {
   Left left;
   const auto add = [&](const std::string& key, const std::string& value, const SharedLease& lease) {
     left.puts.push_back(put(key, value, lease.id));
     left.grants.push_back(grant(lease.id, lease.ttl));
   };
-  if (!farewell.last_run.empty()) {
-    add(keys_.last_run(wire_key_), farewell.last_run, shared_lease("last run", farewell.remembered, now_us()));
+  if (!leaving.last_run.empty()) {
+    add(keys_.last_run(wire_key_), leaving.last_run, shared_lease("last run", leaving.remembered, now_us()));
   }
-  if (farewell.is_told) add(keys_.released(wire_key_, token_), "", shared_lease("released", told_for, now_us()));
+  if (leaving.is_told) add(keys_.released(wire_key_, token_), "", shared_lease("released", told_for, now_us()));
   return left;
 }
 
@@ -72,13 +72,13 @@ Result<bool> EtcdStore::erase_at_least(const Left& left, Wait wait) {
   return base::fail(ErrorCode::unreachable, erased.error().message);
 }
 
-Result<bool> EtcdStore::leave(const Farewell& farewell, Wait wait) {
-  const auto left = left_behind(farewell);
+Result<bool> EtcdStore::leave(const LeaveOptions& leaving, Wait wait) {
+  const auto left = left_behind(leaving);
   bool was_there = false;
-  if (farewell.hold > base::Duration::zero()) {
+  if (leaving.hold > base::Duration::zero()) {
     RLOCK_TRY(grant_shared(left, wait));
-    auto record = farewell.kept;
-    record.ttl = farewell.hold;
+    auto record = leaving.kept;
+    record.ttl = leaving.hold;
     was_there = RLOCK_TRY(move(std::move(record), left.puts, wait)).has_value();
   } else {
     was_there = RLOCK_TRY(erase_at_least(left, wait));

@@ -65,8 +65,8 @@ class Ordered final : public lock::Backend {
   base::Result<std::optional<View>> renewed(const lock::Request& request, base::Wait wait);
   base::Result<lock::Ownership> without_us(const lock::Request& request, base::Wait wait);
   base::Result<lock::Released> force(const lock::Request& request, base::Wait wait);
-  base::Result<Farewell> farewell_of(const lock::Request& request, const lock::ReleaseOptions& options,
-                                     base::Wait wait);
+  base::Result<LeaveOptions> leave_options(const lock::Request& request, const lock::ReleaseOptions& options,
+                                           base::Wait wait);
   base::Result<Queue> queue_of(const lock::Request& request, std::int64_t most, base::Wait wait);
 
   std::unique_ptr<OrderedStore> store_;

@@ -79,8 +79,8 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
   }
   bool was_there = false;
   if (store_->may_be_there()) {
-    const auto farewell = RLOCK_TRY(farewell_of(request, options, wait));
-    auto left = store_->leave(farewell, wait);
+    const auto leaving = RLOCK_TRY(leave_options(request, options, wait));
+    auto left = store_->leave(leaving, wait);
     if (!left) release_unanswered_ |= left.error().code == ErrorCode::unreachable;
     was_there = RLOCK_TRY(std::move(left));
   }
@@ -92,13 +92,14 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
   return lock::Released{queue.size > 0 ? ReleaseOutcome::not_owner : ReleaseOutcome::absent};
 }
 
-Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {
-  Farewell farewell{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
-  if (record_) farewell.kept = *record_;
-  farewell.kept.state = Record::State::ended;
-  farewell.kept.since_us = store_->now_us();
-  farewell.kept.ttl = options.hold;
-  if (options.last_run.empty()) return farewell;
+Result<LeaveOptions> Ordered::leave_options(const lock::Request& request, const lock::ReleaseOptions& options,
+                                            Wait wait) {
+  LeaveOptions leaving{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
+  if (record_) leaving.kept = *record_;
+  leaving.kept.state = Record::State::ended;
+  leaving.kept.since_us = store_->now_us();
+  leaving.kept.ttl = options.hold;
+  if (options.last_run.empty()) return leaving;
   // One that has failed does not make the last success forgotten.
   const bool has_succeeded = options.last_run.starts_with("0 ");
   std::optional<lock::LastRun> before;
@@ -106,10 +107,10 @@ Result<Farewell> Ordered::farewell_of(const lock::Request& request, const lock::
     const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
     if (queue.last_run) before = lock::LastRun::decode(*queue.last_run);
   }
-  farewell.remembered = std::max(options.remember, lock::LastRun::once_of(options.last_run));
-  if (before) farewell.remembered = std::max(farewell.remembered, before->once);
-  farewell.last_run = lock::LastRun::stored(options.last_run, farewell.remembered, store_->now_us(), before);
-  return farewell;
+  leaving.remembered = std::max(options.remember, lock::LastRun::once_of(options.last_run));
+  if (before) leaving.remembered = std::max(leaving.remembered, before->once);
+  leaving.last_run = lock::LastRun::stored(options.last_run, leaving.remembered, store_->now_us(), before);
+  return leaving;
 }
 
 // A holder that renews meanwhile has another version by then, and is looked at again.

@@ -57,7 +57,7 @@ struct Queue {
 };
 
 /// What is left behind by an entry that goes.
-struct Farewell {
+struct LeaveOptions {
   base::Duration hold{};  ///< the entry stays for so long, with this record; zero: it goes
   Record kept{};
   std::string last_run{};       ///< of the lock, for Queue::last_run; empty: what is there stays
@@ -120,7 +120,7 @@ class OrderedStore {
   /// Keeps the entry of a waiter for another ttl of its last record. false: it is gone, as far as this member knows.
   virtual base::Result<bool> keep(base::Wait wait) = 0;
   /// Ends our entry, and whatever of an earlier try may still make one. false: it was gone.
-  virtual base::Result<bool> leave(const Farewell& farewell, base::Wait wait) = 0;
+  virtual base::Result<bool> leave(const LeaveOptions& leaving, base::Wait wait) = 0;
   /// Whether an entry may be there: one was found, made, or asked for without an answer.
   virtual bool may_be_there() const = 0;
   /// How long our entry stays when nobody keeps it, where that is less than a record's ttl.
@@ -128,7 +128,7 @@ class OrderedStore {
 
   /// Ends those of these entries of our lock that are still of this version; true: all of them were.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;
-  /// Whether an entry of this token has left a moment ago (Farewell::is_told).
+  /// Whether an entry of this token has left a moment ago (LeaveOptions::is_told).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 
   /// From here on drain() tells of this, from the last view on: what has happened since counts too. One at a time;

@@ -15,7 +15,7 @@ using base::fail;
 using base::Result;
 using base::Wait;
 using ordered::Entry;
-using ordered::Farewell;
+using ordered::LeaveOptions;
 
 namespace {
 
@@ -61,36 +61,36 @@ Result<Request> ZookeeperStore::marked(Wait wait) {
 }
 
 // Our entry goes first: where that fails, so does all. Empty: it is gone.
-Result<std::vector<Request>> ZookeeperStore::last_writes(const Farewell& farewell, bool is_first_run, Wait wait) {
-  const auto marks = farewell.is_told ? std::optional(RLOCK_TRY(marked(wait))) : std::nullopt;
+Result<std::vector<Request>> ZookeeperStore::last_writes(const LeaveOptions& leaving, bool is_first_run, Wait wait) {
+  const auto marks = leaving.is_told ? std::optional(RLOCK_TRY(marked(wait))) : std::nullopt;
   if (!own_) return std::vector<Request>();
   std::vector<Request> all{zookeeper::remove(path_of(*own_))};
-  if (farewell.hold > base::Duration::zero()) {
+  if (leaving.hold > base::Duration::zero()) {
     auto kept = *own_;
     kept.is_kept = true;
-    auto record = farewell.kept;
-    record.ttl = farewell.hold;
+    auto record = leaving.kept;
+    record.ttl = leaving.hold;
     auto id = *session_.id();
     id.fence = fence_;
     record.session = id.encode();
     all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));
   }
-  if (!farewell.last_run.empty()) {
+  if (!leaving.last_run.empty()) {
     const auto path = last_run_path(wire_key_);
-    const auto run = std::to_string(farewell.remembered.count()) + " " + farewell.last_run;
+    const auto run = std::to_string(leaving.remembered.count()) + " " + leaving.last_run;
     all.push_back(is_first_run ? create(path, run, owner(), Lifetime::persistent) : set_data(path, run));
   }
   if (marks) all.push_back(*marks);
   return all;
 }
 
-Result<bool> ZookeeperStore::leave(const Farewell& farewell, Wait wait) {
+Result<bool> ZookeeperStore::leave(const LeaveOptions& leaving, Wait wait) {
   if (!may_be_there_) return false;
   if (!own_) return leave_unknown(wait);
   watched_.reset();
   bool is_first_run = false;
   for (int tries = 0; tries < max_tries; ++tries) {
-    const auto writes = RLOCK_TRY(last_writes(farewell, is_first_run, wait));
+    const auto writes = RLOCK_TRY(last_writes(leaving, is_first_run, wait));
     if (writes.empty()) return false;
     const auto answers = RLOCK_TRY(ask_as_us({multi(writes)}, wait));
     if (!answers) {

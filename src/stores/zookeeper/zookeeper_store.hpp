@@ -33,7 +33,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
   base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> keep(base::Wait wait) override;
-  base::Result<bool> leave(const ordered::Farewell& farewell, base::Wait wait) override;
+  base::Result<bool> leave(const ordered::LeaveOptions& leaving, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
   base::Duration max_lease() const override { return session_.id() ? lease_ : base::Duration::max(); }
 
@@ -88,7 +88,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
 
   // zookeeper_leave.cpp: how it ends
   base::Result<bool> leave_unknown(base::Wait wait);
-  base::Result<std::vector<Request>> last_writes(const ordered::Farewell& farewell, bool is_first_run, base::Wait wait);
+  base::Result<std::vector<Request>> last_writes(const ordered::LeaveOptions& leaving, bool is_first_run,
+                                                 base::Wait wait);
   base::Result<Request> marked(base::Wait wait);
   base::Result<void> prune(base::Wait wait);
 
