@@ -571,3 +571,15 @@ first_token() {
   [ ! -s failed ]
   [ "$(jq '.holders[0].ttl_ms' status)" -gt 10000 ]
 }
+
+@test "the token of a waiter is not that of a holder: its release says so, and the waiter ends" {
+  local token waiter
+  token=$(rlock acquire "$key")
+  rlock acquire "$key" 3>&- &
+  until_true 10 waiting 1
+  waiter=$(entries | grep -v "$token" | sed -E 's,.*/,,; s/-.*//')
+  expect 79 rlock release "$key" "$waiter"
+  ended 70 $!
+  [ "$(entries | wc -l)" = 1 ]
+  rlock release "$key" "$token"
+}

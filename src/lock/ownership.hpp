@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "lock/mode.hpp"
 #include "lock/who.hpp"
 
@@ -35,6 +36,9 @@ struct Ownership {
   /// does not count: another may have held the lock meanwhile and been forgotten too. (The model finds two holders.)
   bool is_reclaimed_late(base::Instant lease_end) const { return is_reclaimed && base::BootClock::now() >= lease_end; }
 };
+
+/// Why a waiter gets no lock: somebody has released its token.
+base::Error released_before();
 
 /// Says that the server had forgotten the lock of this KEY, and that it was reclaimed. server: its name.
 void report_reclaimed(const std::string& server, const std::string& key);

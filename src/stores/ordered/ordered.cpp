@@ -150,7 +150,10 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
       return RLOCK_TRY(busy_of(request, wait));
     }
     if (wait.is_over()) return base::fail(ErrorCode::unreachable, "no answer from " + name() + " in time");
-    if (!view) continue;  // our entry is gone: we come back at the end of the queue
+    if (!view) {  // our entry is gone: we come back at the end of the queue
+      if (RLOCK_TRY(store_->was_released(request.token, wait))) return std::unexpected(lock::released_before());
+      continue;
+    }
     if (const auto* other = conflicting(request.mode, view->ahead)) {
       (void)RLOCK_TRY(store_->leave({}, wait));
       record_.reset();

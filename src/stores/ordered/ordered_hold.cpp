@@ -71,11 +71,13 @@ Result<Ownership> Ordered::without_us(const lock::Request& request, Wait wait) {
 Result<lock::Released> Ordered::release(const lock::Request& request, const lock::ReleaseOptions& options, Wait wait) {
   wait = bounded(wait);
   if (options.force == lock::Force::yes) return force(request, wait);
+  bool is_waiter = false;
   if (!store_->may_be_there()) {
     const auto found = RLOCK_TRY(store_->find(request.token, wait));
+    const auto is = [&](Record::State state) { return found && found->record && found->record->state == state; };
     // A hold belongs to nobody any more.
-    const bool has_ended = found && found->record && found->record->state == Record::State::ended;
-    if (has_ended) return lock::Released{ReleaseOutcome::not_owner};
+    if (is(Record::State::ended)) return lock::Released{ReleaseOutcome::not_owner};
+    is_waiter = is(Record::State::waits);
   }
   bool was_there = false;
   if (store_->may_be_there()) {
@@ -86,7 +88,7 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
   }
   record_.reset();
   watched_.reset();
-  if (was_there) return lock::Released{ReleaseOutcome::released};
+  if (was_there) return lock::Released{is_waiter ? ReleaseOutcome::not_owner : ReleaseOutcome::released};
   if (release_unanswered_) return lock::Released{ReleaseOutcome::unknown};
   const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
   return lock::Released{queue.size > 0 ? ReleaseOutcome::not_owner : ReleaseOutcome::absent};

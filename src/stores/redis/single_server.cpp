@@ -57,7 +57,7 @@ Result<lock::Acquired> SingleServer::to_acquired(Answer answer, const lock::Requ
     may_hold_ = waiter_.is_queued() || unanswered_;
     return base::fail(ErrorCode::configuration, lock::clash(request.name.key, other->mode, request.mode));
   }
-  return base::fail(ErrorCode::internal, "the token was released before");
+  return std::unexpected(lock::released_before());
 }
 
 Result<lock::Ownership> SingleServer::renew(const lock::Request& request, lock::Watch watch, Wait wait) {
