@@ -565,10 +565,10 @@ first_token() {
 @test "renewals for longer, of many at once, all succeed, and the run keeps its lock" {
   # shellcheck disable=SC2016 # of the command
   expect 0 rlock run -t 6s "$key" -- sh -c '
-    for ttl in 20 25 30 22 27 35; do rlock renew -t "${ttl}s" || echo "$ttl: $?" >>failed & done; wait
-    rlock renew -t 7s || echo "7: $?" >>failed
+    for ttl in 20 25 30 22 27 35; do rlock renew -t "${ttl}s" 2>>failed || echo "$ttl: $?" >>failed & done; wait
+    rlock renew -t 7s 2>>failed || echo "7: $?" >>failed
     rlock status --json "$RLOCK_KEY" >status'
-  [ ! -s failed ]
+  diff /dev/null failed
   [ "$(jq '.holders[0].ttl_ms' status)" -gt 10000 ]
 }
 
@@ -582,4 +582,23 @@ first_token() {
   ended 70 $!
   [ "$(entries | wc -l)" = 1 ]
   rlock release "$key" "$token"
+}
+
+@test "nothing listens, or nobody answers: 69, and soon" {
+  export RLOCK_SERVER
+  RLOCK_SERVER=$store://127.0.0.1:$(free_port)
+  every_verb 69 'cannot connect to' --connect-timeout 500ms
+  own_store
+  kill -STOP "$(own_pid)"
+  every_verb 69 'no answer' --connect-timeout 500ms
+}
+
+@test "of several members one that is down is passed over" {
+  local dead
+  dead=127.0.0.1:$(free_port)
+  for RLOCK_SERVER in "$store://$dead,$endpoint" "$store://$endpoint,$dead"; do
+    export RLOCK_SERVER
+    for _ in 1 2 3; do expect 0 rlock run "$key" -- true; done
+    [ "$(status_of .held)" = false ]
+  done
 }

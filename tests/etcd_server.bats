@@ -8,21 +8,6 @@ load stores
 setup_file() { start_store; }
 teardown_file() { stop_servers; }
 
-# every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
-every_verb() {
-  local status=$1 text=$2 verb
-  shift 2
-  for verb in "run" "run -n -E 9" "run -w 200ms"; do
-    # shellcheck disable=SC2086 # words
-    expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key" -- touch ran
-  done
-  for verb in acquire "acquire -n" "renew" "release" "release --force" status "status --exit-code"; do
-    # shellcheck disable=SC2086 # words
-    RLOCK_TOKEN=0123 expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key"
-  done
-  [ ! -e ran ]
-}
-
 @test "a URL that is wrong: what, and how it is meant" {
   local bad
   for bad in etcd:// etcd:///prefix etcd://h:0 etcd://h:70000 etcd://h:x etcd://h,,i etcd://h,h 'etcd://h?cacert=x' 'etcd://h?nope=1' \
@@ -34,15 +19,6 @@ every_verb() {
   expect_error 64 '' rlock run --server 'etcd://u:s3cret-canary@h:bad' "$key" -- touch ran
   [[ $stderr != *s3cret* ]]
   [ ! -e ran ]
-}
-
-@test "nothing listens, or nobody answers: 69, and soon" {
-  export RLOCK_SERVER
-  RLOCK_SERVER=etcd://127.0.0.1:$(free_port)
-  every_verb 69 'cannot connect to' --connect-timeout 500ms
-  own_store
-  kill -STOP "$(own_pid)"
-  every_verb 69 'no answer' --connect-timeout 500ms
 }
 
 @test "something that does not speak HTTP, or another HTTP: said, and no command runs" {
@@ -59,16 +35,6 @@ every_verb() {
     : >fake.log
   done
   [ ! -e ran ]
-}
-
-@test "of several members one that is down is passed over" {
-  local dead
-  dead=127.0.0.1:$(free_port)
-  for RLOCK_SERVER in "etcd://$dead,$endpoint" "etcd://$endpoint,$dead"; do
-    export RLOCK_SERVER
-    for _ in 1 2 3; do expect 0 rlock run "$key" -- true; done
-    [ "$(status_of .held)" = false ]
-  done
 }
 
 @test "a prefix of the URL keeps locks apart, and is a path" {

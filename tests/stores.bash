@@ -45,6 +45,21 @@ until_renewed() {
   until_true 10 eval '[ "$(writes)" != "$before" ]'
 }
 
+# every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
+every_verb() {
+  local status=$1 text=$2 verb
+  shift 2
+  for verb in "run" "run -n -E 9" "run -w 200ms"; do
+    # shellcheck disable=SC2086 # words
+    expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key" -- touch ran
+  done
+  for verb in acquire "acquire -n" "renew" "release" "release --force" status "status --exit-code"; do
+    # shellcheck disable=SC2086 # words
+    RLOCK_TOKEN=0123 expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key"
+  done
+  [ ! -e ran ]
+}
+
 # With -n a server has half a second to answer, which a busy machine does not keep to.
 mkdir -p "$XDG_CONFIG_HOME"
 echo 'connect-timeout = 5s' >"$XDG_CONFIG_HOME/rlock.conf"

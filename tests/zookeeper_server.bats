@@ -13,21 +13,6 @@ let_go() {
   ended 0 "$rlock"
 }
 
-# every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
-every_verb() {
-  local status=$1 text=$2 verb
-  shift 2
-  for verb in "run" "run -n -E 9" "run -w 200ms"; do
-    # shellcheck disable=SC2086 # words
-    expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key" -- touch ran
-  done
-  for verb in acquire "acquire -n" "renew" "release" "release --force" status "status --exit-code"; do
-    # shellcheck disable=SC2086 # words
-    RLOCK_TOKEN=0123 expect_error "$status" "$text" timeout 120 rlock $verb "$@" "$key"
-  done
-  [ ! -e ran ]
-}
-
 # tls_store CLIENTS: an own store that speaks TLS at 127.0.0.1:$tls_port as server.crt, and knows ca.crt; CLIENTS need a
 # certificate, or none do. It speaks without TLS too.
 tls_store() {
@@ -55,25 +40,6 @@ tls_store() {
   chmod 600 password
   expect_error 64 'names no user' rlock run --server zookeeper://h --password-file password "$key" -- touch ran
   [ ! -e ran ]
-}
-
-@test "nothing listens, or nobody answers: 69, and soon" {
-  export RLOCK_SERVER
-  RLOCK_SERVER=zookeeper://127.0.0.1:$(free_port)
-  every_verb 69 'cannot connect to' --connect-timeout 500ms
-  own_store
-  kill -STOP "$(own_pid)"
-  every_verb 69 'no answer' --connect-timeout 500ms
-}
-
-@test "of several members one that is down is passed over" {
-  local dead
-  dead=127.0.0.1:$(free_port)
-  for RLOCK_SERVER in "zookeeper://$dead,$endpoint" "zookeeper://$endpoint,$dead"; do
-    export RLOCK_SERVER
-    for _ in 1 2 3; do expect 0 rlock run "$key" -- true; done
-    [ "$(status_of .held)" = false ]
-  done
 }
 
 @test "a node of the URL keeps locks apart; one that is missing is 78, and the message makes it" {

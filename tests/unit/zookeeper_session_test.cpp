@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "forged_socket.hpp"
+#include "jute_bytes.hpp"
 #include "stores/zookeeper/session.hpp"
 
 namespace rlock::zookeeper {
@@ -14,12 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string number(std::int32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
-  return bytes;
-}
-std::string text(const std::string& value) { return number(static_cast<std::int32_t>(value.size())) + value; }
 std::int32_t number_at(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);

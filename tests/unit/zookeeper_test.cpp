@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jute_bytes.hpp"
 #include "stores/zookeeper/address.hpp"
 #include "stores/zookeeper/jute.hpp"
 #include "stores/zookeeper/names.hpp"
@@ -14,13 +15,6 @@ namespace rlock::zookeeper {
 namespace {
 
 using namespace std::string_literals;
-
-std::string number(std::int32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
-  return bytes;
-}
-std::string text(const std::string& value) { return number(static_cast<std::int32_t>(value.size())) + value; }
 
 TEST(Jute, RequestsAreAsZooKeeperReadsThem) {
   EXPECT_EQ(frame_of(7, get_data("/a")), number(15) + number(7) + number(4) + text("/a") + "\0"s);
