@@ -36,7 +36,7 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
     const auto seconds = number();
     return base::time_us_of(seconds, number());
   };
-  base::take_word(text);  // for how long it is remembered
+  run.remembered = base::span_of(number());
   // When one last succeeded: "= =" this one, "0 0" none.
   const bool has_succeeded = text.starts_with("= ");
   const auto succeeded_us = time();
@@ -49,14 +49,6 @@ std::optional<LastRun> LastRun::decode(std::string_view text) {
   run.took = base::span_of(number());
   run.once = base::span_of(number());
   run.who = Who::decode(text);
-  return run;
-}
-
-std::optional<LastRun> LastRun::remembered(std::string_view text, std::int64_t now_us) {
-  auto run = decode(text);
-  base::take_word(text);
-  const std::chrono::microseconds kept = base::span_of(base::number_in(base::take_word(text)));
-  if (run && (kept.count() == 0 || now_us - run->ended_us >= kept.count())) return std::nullopt;
   return run;
 }
 

@@ -21,6 +21,13 @@ struct LastRun {
   /// When a run last succeeded, this one or one before it, as far as that is remembered; likewise.
   std::optional<std::int64_t> succeeded_us{};
 
+  /// stored() was given it; what a Redis server keeps has another figure there.
+  base::Duration remembered{};
+  /// Whether a store that keeps what stored() gave for longer than that is to forget it now.
+  bool is_forgotten(std::int64_t now_us) const {
+    return remembered == base::Duration::zero() || now_us - ended_us >= std::chrono::microseconds(remembered).count();
+  }
+
   std::int64_t started_us() const { return ended_us - std::chrono::microseconds(took).count(); }
 
   static LastRun ended_by(int signal) { return {.exit_status = 128 + signal, .signal = signal}; }
@@ -35,8 +42,6 @@ struct LastRun {
                             const std::optional<LastRun>& before);
   /// Of what the server keeps; nullopt where there is none, or one of another version.
   static std::optional<LastRun> decode(std::string_view text);
-  /// Likewise, of a store that may keep it for longer than it is to be remembered: nullopt once that is over.
-  static std::optional<LastRun> remembered(std::string_view text, std::int64_t now_us);
 };
 
 }  // namespace rlock::lock

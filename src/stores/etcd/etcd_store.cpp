@@ -171,17 +171,12 @@ Result<std::optional<Listed>> EtcdStore::find(const std::string& token, Wait wai
 
 Result<std::optional<View>> EtcdStore::confirm(const Record& record, Wait wait) { return move(record, {}, wait); }
 
-// What another process has asked for is not cut: a nested `renew --ttl 2s` is one of them.
-Duration EtcdStore::at_least(Duration ttl) const {
-  return std::max(ttl, std::chrono::ceil<Duration>(kept_until_ - BootClock::now()));
-}
-
 // nullopt: it is gone.
 Result<std::optional<View>> EtcdStore::move(Record record, const std::vector<Json>& more, Wait wait) {
   const auto asked = record.ttl;
   std::optional<Lease> lease;
   for (int tries = 0; tries < max_tries; ++tries) {
-    if (record.state != Record::State::ended) record.ttl = at_least(asked);
+    if (record.state != Record::State::ended) record.ttl = ordered::at_least(asked, kept_until_);
     auto moved = RLOCK_TRY(try_to_move(record, more, lease, wait));
     if (moved.how == Moved::How::moved) return std::move(moved.view);
     if (moved.how == Moved::How::gone) return std::nullopt;

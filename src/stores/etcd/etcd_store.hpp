@@ -86,7 +86,6 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<std::vector<Answer>> flight_to_move(const ordered::Record& record,
                                                    const std::vector<nlohmann::json>& more, std::optional<Lease>& lease,
                                                    base::Wait wait);
-  base::Duration at_least(base::Duration ttl) const;
 
   Left left_behind(const ordered::LeaveOptions& leaving) const;
   base::Result<void> grant_shared(const Left& left, base::Wait wait);

@@ -162,29 +162,25 @@ Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queu
     looked_at_ = BootClock::now();
     is_unclear_ = false;
     ahead_ = view->ahead;
+    if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
     if (!holds(request.mode, ahead_)) {
-      if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
       if (queue == lock::Queue::no) return RLOCK_TRY(busy_of(request, wait, std::move(view->head)));
       return RLOCK_TRY(wait_behind(request, *std::move(view), wait));
     }
     // Those behind us end an entry that does not say that it has taken the lock up.
     const bool is_proof = view->sent != Instant{};
-    if (is_proof && record_->state == Record::State::holds) return granted(request, *view, wait);
+    if (!is_proof || record_->state != Record::State::holds) continue;
+    watched_.reset();
+    return lock::Grant{.fence = view->fence, .counts_from = view->sent};
   }
-}
-
-Result<lock::Acquired> Ordered::granted(const lock::Request& request, const View& view, Wait wait) {
-  if (auto done = RLOCK_TRY(succeeded(request, wait))) return std::move(*done);
-  watched_.reset();
-  return lock::Grant{.fence = view.fence, .counts_from = view.sent};
 }
 
 Result<std::optional<lock::AlreadySucceeded>> Ordered::succeeded(const lock::Request& request, Wait wait) {
   if (request.once == Duration::zero()) return std::nullopt;
   const auto queue = RLOCK_TRY(queue_of(request, 0, wait));
   if (!queue.last_run) return std::nullopt;
-  auto last = lock::LastRun::remembered(*queue.last_run, store_->now_us());
-  if (!last || !last->succeeded_us) return std::nullopt;
+  auto last = lock::LastRun::decode(*queue.last_run);
+  if (!last || !last->succeeded_us || last->is_forgotten(store_->now_us())) return std::nullopt;
   lock::Inspection now;
   now.now_us = store_->now_us();
   const auto ago = now.age(*last->succeeded_us);

@@ -45,7 +45,6 @@ class Ordered final : public lock::Backend {
   base::Result<std::optional<View>> take_up(const lock::Request& request, base::Wait wait);
   base::Result<std::optional<View>> confirm(Record record, base::Wait wait);
   Record record_of(const lock::Request& request, Record::State state) const;
-  base::Result<lock::Acquired> granted(const lock::Request& request, const View& view, base::Wait wait);
   base::Result<std::optional<lock::AlreadySucceeded>> succeeded(const lock::Request& request, base::Wait wait);
 
   base::Result<lock::Busy> wait_behind(const lock::Request& request, View view, base::Wait wait);

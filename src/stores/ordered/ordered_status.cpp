@@ -21,7 +21,8 @@ constexpr std::size_t max_read = 100;
 Inspection to_inspection(const Queue& queue, std::int64_t max_waiters, std::int64_t now_us) {
   Inspection seen;
   seen.now_us = now_us;
-  if (queue.last_run) seen.last_run = lock::LastRun::remembered(*queue.last_run, now_us);
+  if (queue.last_run) seen.last_run = lock::LastRun::decode(*queue.last_run);
+  if (seen.last_run && seen.last_run->is_forgotten(now_us)) seen.last_run.reset();
   if (queue.first.empty()) return seen;
   seen.state = Inspection::State::held;
   seen.mode = queue.first.front().entry.mode;

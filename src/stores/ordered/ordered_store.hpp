@@ -43,6 +43,10 @@ struct View {
   std::optional<Listed> head = {};  ///< the first of the queue; nullopt: it was not read along
 };
 
+/// The ttl to ask for, where another process has asked for a lease that lasts until then: that is not cut (a nested
+/// `renew --ttl 2s` is one of them).
+base::Duration at_least(base::Duration ttl, base::Instant until);
+
 /// As the rest of rlock knows it; nullopt: there is no record.
 std::optional<lock::Record> lock_record(const Listed& listed);
 

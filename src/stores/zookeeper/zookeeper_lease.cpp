@@ -96,11 +96,6 @@ Result<bool> ZookeeperStore::find_again(Wait wait) {
   return found.has_value();
 }
 
-// What another process has asked for is not cut: a nested `renew --ttl 2s` is one of them.
-Duration ZookeeperStore::at_least(Duration ttl) const {
-  return std::max(ttl, std::chrono::ceil<Duration>(lasts_until_ - BootClock::now()));
-}
-
 // Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
 // session. A member that was cut off may be wrong.
 Result<bool> ZookeeperStore::has_moved(Wait wait) {

@@ -123,7 +123,7 @@ Result<bool> ZookeeperStore::leave(const LeaveOptions& leaving, Wait wait) {
 
 // Of keys that are used once the last run would stay for ever: who writes a new one looks at some others.
 Result<void> ZookeeperStore::prune(Wait wait) {
-  const auto parent = address_.root + "/l";
+  const auto parent = address().root + "/l";
   const auto listed = RLOCK_TRY(ask_as_us({get_children(parent)}, wait));
   const auto names = listed ? read_children(listed->front().body) : std::nullopt;
   if (!names || names->empty()) return {};

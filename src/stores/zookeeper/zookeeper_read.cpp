@@ -58,9 +58,9 @@ std::int64_t ZookeeperStore::now_us() const {
 
 base::Error ZookeeperStore::no_root() const {
   const auto member = name().substr(name().rfind(' ') + 1);
-  return {ErrorCode::configuration, name() + " has no node " + base::printable(address_.root) +
+  return {ErrorCode::configuration, name() + " has no node " + base::printable(address().root) +
                                         "; make it: zkCli.sh -server " + member + " create " +
-                                        base::shell_word(address_.root)};
+                                        base::shell_word(address().root)};
 }
 
 // Over whatever connection stands, or that of a session for this alone.
@@ -80,7 +80,7 @@ Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& 
 // A write that is refused: that it is, is decided by the majority, and what is read behind it is as new. So is not what
 // `sync` says: a leader that was cut off answers it.
 Request ZookeeperStore::decided() const {
-  return set_data(wire_key_.empty() ? address_.root + "/q" : queue_, "", no_version);
+  return set_data(wire_key_.empty() ? address().root + "/q" : queue_, "", no_version);
 }
 
 Result<void> ZookeeperStore::check_decided(const Answer& answer) {
@@ -92,8 +92,8 @@ Result<void> ZookeeperStore::check_decided(const Answer& answer) {
 // What stands above our entry. Each is gone again when nothing is below it; not so a root that was named.
 std::vector<Request> ZookeeperStore::parents() const {
   std::vector<Request> requests;
-  if (address_.has_default_root) requests.push_back(create(address_.root, "", owner(), Lifetime::container));
-  for (const auto& path : {address_.root + "/q", address_.root + "/l", queue_}) {
+  if (address().has_default_root) requests.push_back(create(address().root, "", owner(), Lifetime::container));
+  for (const auto& path : {address().root + "/q", address().root + "/l", queue_}) {
     requests.push_back(create(path, "", owner(), Lifetime::container));
   }
   return requests;
@@ -127,41 +127,38 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
   return listed;
 }
 
-// Between the two flights another process may have moved it.
+// What is kept is nobody's any more.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
+  const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.is_kept; };
   for (int tries = 0; tries < max_tries; ++tries) {
-    bool has_gone = false;
-    auto found = RLOCK_TRY(find_now(has_gone, wait));
-    if (found || !has_gone) return found;
+    const auto answers = RLOCK_TRY(ask({decided(), get_children(queue_)}, wait));
+    RLOCK_TRY(check_decided(answers.front()));
+    const auto& children = answers.back();
+    if (children.code == Code::no_node) return std::nullopt;
+    const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
+    if (!names) return std::unexpected(session_.error_of(children.code));
+    const auto entries = entries_in(*names);
+    const auto entry = std::ranges::find_if(entries, is_it);
+    if (entry == entries.end()) return std::nullopt;
+    const auto read = RLOCK_TRY(ask({get_data(path_of(*entry))}, wait)).front();
+    if (read.code == Code::no_node) continue;  // another process may have moved it between the two flights
+    const auto node = read.code == Code::ok ? read_node(read.body) : std::nullopt;
+    if (!node) return std::unexpected(session_.error_of(read.code));
+    return adopt(*entry, *node);
   }
   return fail(ErrorCode::unready, name() + ": the entry changes too fast; try again");
 }
 
-// What is kept is nobody's any more. has_gone: an entry that was listed was not there any more.
-Result<std::optional<Listed>> ZookeeperStore::find_now(bool& has_gone, Wait wait) {
-  const auto answers = RLOCK_TRY(ask({decided(), get_children(queue_)}, wait));
-  RLOCK_TRY(check_decided(answers.front()));
-  const auto& children = answers.back();
-  if (children.code == Code::no_node) return std::nullopt;
-  const auto names = children.code == Code::ok ? read_children(children.body) : std::nullopt;
-  if (!names) return std::unexpected(session_.error_of(children.code));
-  const auto entries = entries_in(*names);
-  const auto is_it = [&](const EntryName& entry) { return entry.token == token_ && !entry.is_kept; };
-  const auto entry = std::ranges::find_if(entries, is_it);
-  if (entry == entries.end()) return std::nullopt;
-  const auto read = RLOCK_TRY(ask({get_data(path_of(*entry))}, wait));
-  has_gone = read.front().code == Code::no_node;
-  if (has_gone) return std::nullopt;
-  const auto node = read.front().code == Code::ok ? read_node(read.front().body) : std::nullopt;
-  if (!node) return std::unexpected(session_.error_of(read.front().code));
-  auto found = listed(*entry, *node);
+// nullopt: it is not one that a session can go on with.
+std::optional<Listed> ZookeeperStore::adopt(const EntryName& entry, const Node& node) {
+  auto found = listed(entry, node);
   auto id = found.record ? SessionId::decode(found.record->session) : std::nullopt;
   if (!id) return std::nullopt;
-  own_ = *entry;
-  mode_ = entry->mode;
+  own_ = entry;
+  mode_ = entry.mode;
   fence_ = found.fence;
-  version_ = node->stat.version;
+  version_ = node.stat.version;
   may_be_there_ = true;
   lasts_until_ = std::max<base::Instant>(lasts_until_, BootClock::now() + found.ttl_left.value_or(Duration::zero()));
   if (session_.id() && session_.id()->id == id->id) return found;
@@ -226,14 +223,14 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
     // A waiter decides nothing by what it reads.
     const bool is_to_tell = times == ordered::TimesLeft::yes;
     std::vector<Request> requests{is_to_tell ? decided() : sync(queue_),
-                                  exists(address_.root.empty() ? "/" : address_.root)};
+                                  exists(address().root.empty() ? "/" : address().root)};
     for (const auto& key : part) {
       requests.push_back(get_children(queue_path(key)));
       requests.push_back(get_data(last_run_path(key)));
     }
     const auto answers = RLOCK_TRY(ask(requests, wait));
     if (is_to_tell) RLOCK_TRY(check_decided(answers[0]));
-    if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
+    if (answers[1].code == Code::no_node && !address().has_default_root) return std::unexpected(no_root());
     for (std::size_t i = 0; i < part.size(); ++i) {
       queues.push_back(RLOCK_TRY(queue_of(part[i], answers[2 * i + 2], answers[2 * i + 3], most, wait)));
     }
@@ -243,10 +240,10 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
 
 // What is below one of the two nodes; a queue that nobody is in is left out.
 Result<std::vector<std::string>> ZookeeperStore::children_of(const std::string& path, Wait wait) {
-  const auto root = address_.root.empty() ? "/" : address_.root;
+  const auto root = address().root.empty() ? "/" : address().root;
   const auto answers = RLOCK_TRY(ask({decided(), exists(root), get_children(path)}, wait));
   RLOCK_TRY(check_decided(answers[0]));
-  if (answers[1].code == Code::no_node && !address_.has_default_root) return std::unexpected(no_root());
+  if (answers[1].code == Code::no_node && !address().has_default_root) return std::unexpected(no_root());
   const auto code = answers.back().code;
   if (code == Code::no_node) return std::vector<std::string>();
   auto names = code == Code::ok ? read_children(answers.back().body) : std::nullopt;
@@ -260,13 +257,13 @@ Result<std::vector<std::string>> ZookeeperStore::list(const std::string& prefix,
     auto key = key_of(name);
     if (key && key->starts_with(prefix)) keys.insert(std::move(*key));
   };
-  std::ranges::for_each(RLOCK_TRY(children_of(address_.root + "/l", wait)), add);
-  const auto queues = RLOCK_TRY(children_of(address_.root + "/q", wait));
+  std::ranges::for_each(RLOCK_TRY(children_of(address().root + "/l", wait)), add);
+  const auto queues = RLOCK_TRY(children_of(address().root + "/q", wait));
   for (auto left = std::span(queues); !left.empty();) {
     const auto part = left.first(std::min(left.size(), max_flight));
     left = left.subspan(part.size());
     std::vector<Request> requests;
-    for (const auto& name : part) requests.push_back(exists(address_.root + "/q/" + name));
+    for (const auto& name : part) requests.push_back(exists(address().root + "/q/" + name));
     const auto answers = RLOCK_TRY(ask(requests, wait));
     for (std::size_t i = 0; i < part.size(); ++i) {
       const auto stat = answers[i].code == Code::ok ? read_stat(answers[i].body) : std::nullopt;

@@ -19,8 +19,8 @@ using ordered::Join;
 using ordered::Record;
 using ordered::View;
 
-ZookeeperStore::ZookeeperStore(Address address, const std::string& wire_key, Duration timeout)
-    : address_(std::move(address)), wire_key_(wire_key), queue_(queue_path(wire_key)), session_(address_, timeout) {}
+ZookeeperStore::ZookeeperStore(const Address& address, const std::string& wire_key, Duration timeout)
+    : session_(address, timeout), wire_key_(wire_key), queue_(queue_path(wire_key)) {}
 
 // One that others go on with is not ours to end.
 ZookeeperStore::~ZookeeperStore() {
@@ -106,7 +106,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
   auto record = asked;
   for (int tries = 0; tries < max_tries; ++tries) {
     const auto most = session_.id()->timeout;
-    record.ttl = record.state == Record::State::waits ? most : at_least(asked.ttl);
+    record.ttl = record.state == Record::State::waits ? most : ordered::at_least(asked.ttl, lasts_until_);
     if (record.ttl > most) {
       if (auto moved = RLOCK_TRY(move(record, wait))) return moved;
       if (!own_ || !RLOCK_TRY(find_again(wait))) return std::nullopt;

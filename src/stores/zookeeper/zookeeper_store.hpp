@@ -20,7 +20,7 @@ namespace rlock::zookeeper {
 /// lease is to be longer moves to another session, and keeps its place.
 class ZookeeperStore final : public ordered::OrderedStore {
  public:
-  ZookeeperStore(Address address, const std::string& wire_key, base::Duration timeout);
+  ZookeeperStore(const Address& address, const std::string& wire_key, base::Duration timeout);
   ZookeeperStore(const ZookeeperStore&) = delete;
   ZookeeperStore& operator=(const ZookeeperStore&) = delete;
   ~ZookeeperStore() override;
@@ -55,9 +55,10 @@ class ZookeeperStore final : public ordered::OrderedStore {
  private:
   using MaybeView = std::optional<ordered::View>;
   using Answers = std::vector<Answer>;
-  Owner owner() const { return address_.user.empty() ? Owner::world : Owner::creator; }
-  std::string queue_path(std::string_view wire_key) const { return address_.root + "/q/" + node_name(wire_key); }
-  std::string last_run_path(std::string_view wire_key) const { return address_.root + "/l/" + node_name(wire_key); }
+  const Address& address() const { return session_.address(); }
+  Owner owner() const { return address().user.empty() ? Owner::world : Owner::creator; }
+  std::string queue_path(std::string_view wire_key) const { return address().root + "/q/" + node_name(wire_key); }
+  std::string last_run_path(std::string_view wire_key) const { return address().root + "/l/" + node_name(wire_key); }
   std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
 
   /// A queue is made and goes while we enter it; others move our entry while we look for it.
@@ -71,7 +72,6 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::optional<Answers>> ask_for_entry(const ordered::Record& record,
                                                      const std::vector<Request>& requests, base::Wait wait);
   base::Result<bool> find_again(base::Wait wait);
-  base::Duration at_least(base::Duration ttl) const;
   base::Result<bool> has_moved(base::Wait wait);
   base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
   base::Error grants_less() const;
@@ -103,7 +103,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
   Request decided() const;
   base::Result<void> check_decided(const Answer& answer);
-  base::Result<std::optional<ordered::Listed>> find_now(bool& has_gone, base::Wait wait);
+  std::optional<ordered::Listed> adopt(const EntryName& entry, const Node& node);
   std::vector<Request> parents() const;
   base::Result<void> check_parents(std::span<const Answer> answers);
   base::Error no_root() const;
@@ -114,10 +114,9 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
   void heard_time(std::int64_t ms);
 
-  Address address_;
-  std::string wire_key_;
-  std::string queue_;  ///< path
   Session session_;
+  std::string wire_key_;
+  std::string queue_;       ///< path
   base::Duration asked_{};  ///< the session was to be made for
   base::Duration lease_{};  ///< and opened for last
 
