@@ -15,170 +15,142 @@ using base::Result;
 using base::Wait;
 
 void Member::lose() {
-  deadline = {};
-  is_fence_raised = false;
+  vote_.deadline = {};
+  raised_to_ = 0;
 }
 
-void Member::keep_silent() {
-  silent_until = BootClock::now() + base::vote_silence;
-  is_unclean = true;
+void Member::leave_alone() {
+  left_alone_until_ = BootClock::now() + base::vote_silence;
+  is_unclean_ = true;
 }
 
-bool Member::ask(Instant until, std::function<void(Wait)> step) {
-  if (call.is_running()) return false;
-  round = asked_for_.round;
-  asked = BootClock::now();
-  last_answer = Answer::nothing;
-  error.reset();
-  const bool started = call.start([until, step = std::move(step)](base::Poller& poller) { step({until, poller}); });
+bool Member::ask(Instant until, Call call) {
+  if (is_running()) return false;
+  join_round();
+  asked_at_ = BootClock::now();
+  answer_ = Answer::nothing;
+  error_.reset();
+  const bool started = call_.start([this, until, call = std::move(call)](base::Poller& poller) {
+    auto answer = call({until, poller});
+    answer_ = answer ? *answer : Answer::failed;
+    if (!answer) error_ = std::move(answer).error();
+  });
   if (!started) {
-    last_answer = Answer::failed;
-    error = base::Error{ErrorCode::internal, "no memory for a request"};
+    answer_ = Answer::failed;
+    error_ = base::Error{ErrorCode::internal, "no memory for a request"};
   }
   return started;
 }
 
+void Member::cancel() {
+  if (!is_running()) return;
+  call_.cancel();
+  error_ = base::Error{ErrorCode::unreachable, "no answer from " + name()};
+}
+
 bool Member::acquire(lock::Queue queue, Instant until) {
-  if (BootClock::now() < silent_until) return false;
-  return ask(until, [this, queue, request = *asked_for_.request](Wait wait) {
-    if (is_unclean && !clean(request, wait)) return;
-    heard(voter->acquire(request, queue, wait));
+  if (BootClock::now() < left_alone_until_) return false;
+  return ask(until, [this, queue, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    if (is_unclean_) RLOCK_TRY(clean(request, wait));
+    auto acquired = voter_->acquire(request, queue, wait);
+    if (!acquired) pass_over();
+    return heard(RLOCK_TRY(std::move(acquired)));
   });
 }
 
 // Gives back what the server may hold for us. A request that goes unanswered may come late, and this one must not. So
 // who did not answer before is asked for something harmless first.
-bool Member::clean(const lock::Request& request, Wait wait) {
-  const auto outcome = [&]() -> Result<void> {
-    if (is_unclean) RLOCK_TRY(voter->check(request, wait));
-    auto answer = voter->give_back(request, wait);
-    if (voter->may_give_back()) keep_silent();
-    return answer;
-  }();
-  is_unclean = !outcome;
-  if (outcome) return true;
-  last_answer = Answer::failed;
-  error = outcome.error();
-  return false;
+Result<void> Member::clean(const lock::Request& request, Wait wait) {
+  if (is_unclean_) RLOCK_TRY(voter_->check(request, wait));
+  auto given_back = voter_->give_back(request, wait);
+  if (voter_->may_give_back()) leave_alone();
+  is_unclean_ = !given_back;
+  return given_back;
 }
 
-void Member::heard(Result<lock::Acquired> acquired) {
-  if (!acquired) {
-    last_answer = Answer::failed;
-    error = std::move(acquired).error();
-    skipped_until = BootClock::now() + skip_time;
-    return;
-  }
-  if (const auto* grant = std::get_if<lock::Grant>(&*acquired)) {
-    last_answer = Answer::yes;
-    if (fence != grant->fence) is_fence_raised = false;
-    fence = grant->fence;
-    run_id = grant->run_id;
-    counts_from = grant->counts_from;
-    deadline = lock::vote_deadline(asked_for_.request->ttl, counts_from);
-    return;
+Member::Answer Member::heard(lock::Acquired acquired) {
+  if (auto* grant = std::get_if<lock::Grant>(&acquired)) {
+    if (vote_.fence != grant->fence) raised_to_ = 0;
+    vote_ = {grant->counts_from, lock::vote_deadline(asked_for_.request->ttl, grant->counts_from), grant->fence,
+             std::move(grant->run_id)};
+    return Answer::yes;
   }
   lose();
-  if (auto* nothing_to_do = std::get_if<lock::AlreadySucceeded>(&*acquired)) {
-    last_answer = Answer::done;
-    done = std::move(*nothing_to_do);
-    return;
+  if (auto* nothing_to_do = std::get_if<lock::AlreadySucceeded>(&acquired)) {
+    done_ = std::move(*nothing_to_do);
+    return Answer::done;
   }
-  busy = std::get<lock::Busy>(std::move(*acquired));
-  last_answer = busy->kept_for ? Answer::young : Answer::held;
-  if (asked_for_.ticket == 0) asked_for_.ticket = busy->ticket;
+  busy_ = std::get<lock::Busy>(std::move(acquired));
+  if (asked_for_.ticket == 0) asked_for_.ticket = busy_->ticket;
+  return busy_->kept_for ? Answer::young : Answer::held;
 }
 
 void Member::renew(lock::Watch watch, Instant until) {
-  const auto vote_before = deadline;
-  ask(until, [this, watch, vote_before, request = *asked_for_.request](Wait wait) {
-    heard(voter->renew(request, watch, wait), vote_before);
+  const auto vote_before = vote_.deadline;
+  ask(until, [this, watch, vote_before, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    auto renewed = voter_->renew(request, watch, wait);
+    if (!renewed && voter_->may_reclaim()) leave_alone();
+    return heard(RLOCK_TRY(std::move(renewed)), vote_before);
   });
 }
 
-void Member::heard(Result<lock::Ownership> renewed, Instant vote_before) {
-  if (!renewed) {
-    last_answer = Answer::failed;
-    error = std::move(renewed).error();
-    if (voter->may_reclaim()) keep_silent();
-    return;
-  }
-  was_released = renewed->is_released;
-  switch (renewed->holder) {
-    case lock::Ownership::Holder::nobody:
-      last_answer = Answer::nobody;
-      lose();
-      return;
-    case lock::Ownership::Holder::other:
-      last_answer = Answer::held;
-      lose();
-      return;
-    case lock::Ownership::Holder::us:
-      break;
-  }
-  if (renewed->is_reclaimed_late(vote_before)) {
-    last_answer = Answer::nobody;
+Member::Answer Member::heard(lock::Ownership renewed, Instant vote_before) {
+  was_released_ = renewed.is_released;
+  if (renewed.holder != lock::Ownership::Holder::us) {
     lose();
-    keep_silent();
-    return;
+    return renewed.holder == lock::Ownership::Holder::nobody ? Answer::nobody : Answer::held;
   }
-  if (renewed->is_reclaimed) lock::report_reclaimed(voter->name(), asked_for_.request->name.key);
-  last_answer = Answer::yes;
-  counts_from = renewed->counts_from;
-  deadline = lock::vote_deadline(asked_for_.request->ttl, counts_from);
-  if (fence == 0) fence = renewed->fence;
-  if (renewed->fence < asked_for_.fence) is_fence_raised = false;
-  ownership = std::move(*renewed);
+  if (renewed.is_reclaimed_late(vote_before)) {
+    lose();
+    leave_alone();
+    return Answer::nobody;
+  }
+  if (renewed.is_reclaimed) lock::report_reclaimed(name(), asked_for_.request->name.key);
+  vote_.counts_from = renewed.counts_from;
+  vote_.deadline = lock::vote_deadline(asked_for_.request->ttl, renewed.counts_from);
+  if (vote_.fence == 0) vote_.fence = renewed.fence;
+  if (renewed.fence < asked_for_.fence) raised_to_ = 0;
+  ownership_ = std::move(renewed);
+  return Answer::yes;
 }
 
 void Member::check(Instant until) {
-  ask(until, [this, request = *asked_for_.request](Wait wait) {
-    auto found = voter->check(request, wait);
-    last_answer = found ? Answer::yes : Answer::failed;
-    if (!found) {
-      error = std::move(found).error();
-      return;
-    }
-    was_released = found->is_released;
-    if (found->holder != lock::Ownership::Holder::us) lose();
-    ownership = std::move(*found);
+  ask(until, [this, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    ownership_ = RLOCK_TRY(voter_->check(request, wait));
+    was_released_ = ownership_->is_released;
+    if (ownership_->holder != lock::Ownership::Holder::us) lose();
+    return Answer::yes;
   });
 }
 
 void Member::raise_fence(Instant until) {
-  ask(until, [this, target = asked_for_.fence, request = *asked_for_.request](Wait wait) {
-    const auto raised = voter->raise_fence(request, target, wait);
-    if (!raised) {
-      last_answer = Answer::failed;
-      error = raised.error();
-      return;
-    }
-    last_answer = *raised ? Answer::yes : Answer::nobody;
-    if (!*raised) lose();
-    is_fence_raised = *raised && target == asked_for_.fence;
+  ask(until, [this, target = asked_for_.fence, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    const bool is_ours = RLOCK_TRY(voter_->raise_fence(request, target, wait));
+    if (!is_ours) lose();
+    raised_to_ = is_ours ? target : 0;
+    return is_ours ? Answer::yes : Answer::nobody;
   });
 }
 
-void Member::release(const lock::ReleaseOptions& options, Instant until) {
-  if (call.is_running()) return;
-  is_to_release = false;
-  ask(until, [this, options, request = *asked_for_.request](Wait wait) {
-    auto answer = voter->release(request, options, wait);
-    last_answer = answer ? Answer::yes : Answer::failed;
-    if (answer) {
-      released = std::move(*answer);
-    } else {
-      error = std::move(answer).error();
-    }
+bool Member::release(const lock::ReleaseOptions& options, Instant until) {
+  return ask(until, [this, options, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    released_ = RLOCK_TRY(voter_->release(request, options, wait));
+    return Answer::yes;
   });
+}
+
+bool Member::has_to_give_back(Instant now) const {
+  const bool queues = busy_ && busy_->ticket != 0;
+  return !is_running() && now >= left_alone_until_ && (vote_.deadline != Instant{} || queues || is_unclean_);
 }
 
 void Member::give_back(Instant until) {
   lose();
-  busy.reset();
-  is_unclean |= last_answer == Answer::failed;
-  ask(until, [this, request = *asked_for_.request](Wait wait) {
-    if (clean(request, wait)) last_answer = Answer::nobody;
+  busy_.reset();
+  is_unclean_ |= answer_ == Answer::failed;
+  ask(until, [this, request = *asked_for_.request](Wait wait) -> Result<Answer> {
+    RLOCK_TRY(clean(request, wait));
+    return Answer::nobody;
   });
 }
 

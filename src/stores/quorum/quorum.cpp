@@ -26,7 +26,7 @@ Quorum::Quorum(std::vector<Server> servers, Duration timeout)
 }
 
 Quorum::~Quorum() {
-  for (auto& member : members_) member->call.cancel();
+  for (auto& member : members_) member->cancel();
 }
 
 // ---------------------------------------------------------------- asking
@@ -37,7 +37,7 @@ lock::Request Quorum::begin(const lock::Request& request) {
   drive({Instant{}, plain});  // those whose time is over end now, and can be asked again
   ++asked_for_.round;
   auto own = request;
-  for (auto& member : members_) member->voter->queue_since(asked_for_.ticket);
+  for (auto& member : members_) member->voter().queue_since(asked_for_.ticket);
   asked_for_.request = own;
   if (asked_for_.fence == 0) asked_for_.fence = request.fence;
   return own;
@@ -45,7 +45,7 @@ lock::Request Quorum::begin(const lock::Request& request) {
 
 std::vector<base::Fiber*> Quorum::calls() const {
   std::vector<base::Fiber*> calls;
-  for (const auto& member : members_) calls.push_back(&member->call);
+  for (const auto& member : members_) calls.push_back(&member->call());
   return calls;
 }
 
@@ -56,20 +56,19 @@ base::Readiness Quorum::drive(Wait wait) { return base::drive(calls(), {}, wait)
 // requests go on.
 Result<void> Quorum::run_until(Wait wait, const Predicate& done, const Predicate& may_leave) {
   const auto start = BootClock::now();
-  auto patient_until = wait.until();
+  auto pass_over_at = wait.until();
   std::size_t open = members_.size() + 1;
   while (!done()) {
     const auto now = BootClock::now();
-    const auto still_open = count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); });
-    const auto answered =
-        count([&](const Member& m) { return m.round == asked_for_.round && m.last_answer != Member::Answer::nothing; });
+    const auto still_open = count([&](const Member& m) { return m.is_awaited(); });
+    const auto answered = count([](const Member& m) { return m.has_answered(); });
     if (std::exchange(open, still_open) > still_open && answered > 0)
-      patient_until = now + patience + 2 * (now - start);
+      pass_over_at = now + pass_over_after + 2 * (now - start);
     if (open == 0) break;
-    const auto end = may_leave && may_leave() ? std::min(wait.until(), patient_until) : wait.until();
+    const auto end = may_leave && may_leave() ? std::min(wait.until(), pass_over_at) : wait.until();
     if (now >= end) {
       for (auto& member : members_) {
-        if (member->round == asked_for_.round && member->call.is_running()) member->skipped_until = now + skip_time;
+        if (member->is_awaited()) member->pass_over();
       }
       break;
     }
@@ -83,8 +82,8 @@ Result<void> Quorum::finish_calls(Wait wait) {
   while (true) {
     auto end = base::never;
     for (const auto& member : members_) {
-      const auto soon = member->asked + patience;
-      if (member->call.is_running() && BootClock::now() < soon) end = std::min(end, soon);
+      const auto soon = member->asked_at() + pass_over_after;
+      if (member->is_running() && BootClock::now() < soon) end = std::min(end, soon);
     }
     if (end == base::never || wait.is_over()) return {};
     if (drive(wait.at_most(end)) == base::Readiness::interrupted) return base::interrupted();
@@ -100,7 +99,7 @@ std::size_t Quorum::votes(Instant now) const {
 std::uint64_t Quorum::largest_fence(Instant now) const {
   std::uint64_t fence = 0;
   for (const auto& member : members_) {
-    if (member->counts(now)) fence = std::max(fence, member->fence);
+    if (member->counts(now)) fence = std::max(fence, member->vote().fence);
   }
   return fence;
 }
@@ -109,7 +108,7 @@ std::uint64_t Quorum::largest_fence(Instant now) const {
 Instant Quorum::counts_from(Instant now) const {
   std::vector<Instant> from;
   for (const auto& member : members_) {
-    if (member->counts(now)) from.push_back(member->counts_from);
+    if (member->counts(now)) from.push_back(member->vote().counts_from);
   }
   if (from.size() < quorum_) return {};
   std::ranges::sort(from, std::greater());
@@ -126,15 +125,15 @@ std::unexpected<base::Error> Quorum::unavailable() const {
       ++good;
       continue;
     }
-    if (now < member->silent_until) {
-      why += "; " + member->voter->name() + " is left alone for another " +
-             base::age_text(std::chrono::ceil<std::chrono::seconds>(member->silent_until - now)) +
+    if (now < member->left_alone_until()) {
+      why += "; " + member->name() + " is left alone for another " +
+             base::age_text(std::chrono::ceil<std::chrono::seconds>(member->left_alone_until() - now)) +
              ", since an earlier request may still be under way to it";
       continue;
     }
-    why += "; " + (member->error ? member->error->message : "no answer from " + member->voter->name());
-    if (member->error && !base::may_pass(*member->error) && member->error->code != ErrorCode::interrupted) {
-      code = member->error->code;
+    why += "; " + (member->error() ? member->error()->message : "no answer from " + member->name());
+    if (member->error() && !base::may_pass(*member->error()) && member->error()->code != ErrorCode::interrupted) {
+      code = member->error()->code;
     }
   }
   return base::fail(code, std::to_string(good) + " of " + std::to_string(members_.size()) +
@@ -147,7 +146,7 @@ Instant Quorum::serves_again() const {
   std::vector<Instant> again;
   for (const auto& member : members_) {
     if (member->can_be_used(now)) again.push_back(Instant{});
-    if (now < member->silent_until) again.push_back(member->silent_until);
+    if (now < member->left_alone_until()) again.push_back(member->left_alone_until());
   }
   if (again.size() < quorum_) return {};
   std::ranges::sort(again);
@@ -159,10 +158,10 @@ void Quorum::report_absent() const {
   const auto now = BootClock::now();
   for (const auto& member : members_) {
     // Where it was asked again a moment ago, what became of the request before counts.
-    const bool was_silent = now < std::max(member->silent_until, member->skipped_until);
-    const bool is_silent = member->call.is_running() && (was_silent || now >= member->asked + patience);
-    if (member->counts(now) || !(member->error || is_silent)) continue;
-    base::log_debug((is_silent ? "no answer from " + member->voter->name() : member->error->message) +
+    const bool was_silent = now < std::max(member->left_alone_until(), member->passed_over_until());
+    const bool is_silent = member->is_running() && (was_silent || now >= member->asked_at() + pass_over_after);
+    if (member->counts(now) || !(member->error() || is_silent)) continue;
+    base::log_debug((is_silent ? "no answer from " + member->name() : member->error()->message) +
                     "; a majority holds without it");
   }
 }
@@ -170,16 +169,16 @@ void Quorum::report_absent() const {
 // ---------------------------------------------------------------- news
 
 bool Quorum::may_hold() const {
-  return std::ranges::any_of(members_, [](const auto& m) { return m->call.is_running() || m->voter->may_hold(); });
+  return std::ranges::any_of(members_, [](const auto& m) { return m->is_running() || m->voter().may_hold(); });
 }
 
 std::vector<pollfd> Quorum::wait_fds() const {
   std::vector<pollfd> fds;
   for (const auto& member : members_) {
-    if (member->call.is_running()) {
-      fds.insert(fds.end(), member->call.fds().begin(), member->call.fds().end());
+    if (member->is_running()) {
+      fds.insert(fds.end(), member->call().fds().begin(), member->call().fds().end());
     } else if (member.get() == waits_at_ || stage_ == Stage::holding) {
-      const auto theirs = member->voter->wait_fds();
+      const auto theirs = member->voter().wait_fds();
       fds.insert(fds.end(), theirs.begin(), theirs.end());
     }
   }
@@ -194,8 +193,8 @@ Result<lock::Event> Quorum::drain() {
   lock::Event all;
   all.granted = stage_ == Stage::acquiring && votes(BootClock::now()) >= quorum_;  // late answers made it so
   for (auto& member : members_) {
-    if (member->call.is_running() || (member.get() != waits_at_ && stage_ != Stage::holding)) continue;
-    const auto event = member->voter->drain();
+    if (member->is_running() || (member.get() != waits_at_ && stage_ != Stage::holding)) continue;
+    const auto event = member->voter().drain();
     if (!event) {
       // A waiter comes back at once, or goes elsewhere; but not where each connection breaks behind its answer. A
       // holder renews all in time, and finds out then.

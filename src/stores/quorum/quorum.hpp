@@ -35,7 +35,7 @@ class Quorum final : public lock::Backend {
     std::unique_ptr<Voter> voter;
   };
 
-  /// timeout: of one server, for messages and patience.
+  /// timeout: of one server, for messages, and for how long to try.
   Quorum(std::vector<Server> servers, base::Duration timeout);
   ~Quorum() override;
 

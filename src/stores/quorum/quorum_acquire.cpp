@@ -22,8 +22,7 @@ constexpr Duration max_look = 1s;
 
 // The first server in the order that somebody else holds.
 Member* Quorum::first_refusal() {
-  const auto found = std::ranges::find_if(
-      members_, [](const auto& m) { return m->last_answer == Member::Answer::held && !m->call.is_running(); });
+  const auto found = std::ranges::find_if(members_, [](const auto& m) { return m->answer() == Member::Answer::held; });
   return found == members_.end() ? nullptr : found->get();
 }
 
@@ -33,17 +32,16 @@ Result<void> Quorum::ask_the_first(lock::Queue queue, Wait wait) {
   const auto now = BootClock::now();
   const auto decided = [&] {
     return count([&](const Member& m) {
-             return m.round == asked_for_.round &&
-                    (m.last_answer == Member::Answer::yes || m.last_answer == Member::Answer::held ||
-                     m.last_answer == Member::Answer::done);
+             return m.is_of_round() && (m.answer() == Member::Answer::yes || m.answer() == Member::Answer::held ||
+                                        m.answer() == Member::Answer::done);
            }) > 0;
   };
   for (const bool skipped : {false, true}) {
     for (auto& member : members_) {
-      if (member->counts(now) || (now < member->skipped_until) != skipped) continue;
+      if (member->counts(now) || (now < member->passed_over_until()) != skipped) continue;
       if (!member->acquire(queue, wait.until())) continue;
-      RLOCK_TRY(run_until(wait.at_most(BootClock::now() + patience),
-                          [&] { return decided() || !member->call.is_running(); }));
+      RLOCK_TRY(run_until(wait.at_most(BootClock::now() + pass_over_after),
+                          [&] { return decided() || !member->is_running(); }));
       if (decided()) return {};
     }
   }
@@ -54,32 +52,31 @@ Result<void> Quorum::ask_the_first(lock::Queue queue, Wait wait) {
 // A run that succeeded has told so each server that it had a vote of, when it gave that vote back. So one of any q that
 // vote for the next run knows of it, and what one says is true.
 const Member* Quorum::who_is_done() const {
-  const auto found = std::ranges::find_if(
-      members_, [](const auto& m) { return m->last_answer == Member::Answer::done && !m->call.is_running(); });
+  const auto found = std::ranges::find_if(members_, [](const auto& m) { return m->answer() == Member::Answer::done; });
   return found == members_.end() ? nullptr : found->get();
 }
 
 Result<void> Quorum::ask_the_others(Wait wait) {
+  std::vector<Member*> unasked;
   for (auto& member : members_) {
-    const bool has_answered = member->round == asked_for_.round && member->last_answer != Member::Answer::nothing;
-    member->is_to_ask = !member->is_fresh(BootClock::now()) && !has_answered;
-    if (member->call.is_running()) member->round = asked_for_.round;
+    if (!member->is_fresh(BootClock::now()) && !member->has_answered()) unasked.push_back(member.get());
+    if (member->is_running()) member->join_round();
   }
   // Where all votes so far are ours, there is nothing to do but to wait for the others, however slow they are.
   const auto is_contended = [&] {
     return count([](const Member& m) {
-             return m.last_answer == Member::Answer::held || m.last_answer == Member::Answer::young;
+             return m.answer() == Member::Answer::held || m.answer() == Member::Answer::young;
            }) > 0;
   };
   const auto decided = [&] {
-    for (auto& member : members_) {
-      // A vote that is being released can be asked for again when that has ended.
-      if (!member->is_to_ask || member->call.is_running()) continue;
-      member->is_to_ask = false;
+    // A vote that is being released can be asked for again when that has ended.
+    std::erase_if(unasked, [&](Member* member) {
+      if (member->is_running()) return false;
       if (!member->is_fresh(BootClock::now())) member->acquire(lock::Queue::no, wait.until());
-    }
+      return true;
+    });
     const auto at = BootClock::now();
-    const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.call.is_running(); });
+    const auto lost = count([&](const Member& m) { return !m.counts(at) && !m.is_running(); });
     return votes(at) >= quorum_ || lost > members_.size() - quorum_ || who_is_done() != nullptr;
   };
   return run_until(wait, decided, is_contended);
@@ -89,18 +86,13 @@ Result<void> Quorum::ask_the_others(Wait wait) {
 // later has one of theirs, and a larger fence.
 Result<bool> Quorum::raise_fence_everywhere(Wait wait) {
   const auto now = BootClock::now();
-  const auto fence = largest_fence(now);
-  if (std::exchange(asked_for_.fence, fence) != fence) {
-    for (auto& member : members_) member->is_fence_raised = false;
-  }
+  asked_for_.fence = largest_fence(now);
   for (auto& member : members_) {
-    if (!member->counts(now)) continue;
-    if (member->fence == asked_for_.fence) member->is_fence_raised = true;
-    if (!member->is_fence_raised) member->raise_fence(wait.until());
+    if (member->counts(now) && !member->knows_fence()) member->raise_fence(wait.until());
   }
   const auto raised = [&] {
     const auto at = BootClock::now();
-    return count([&](const Member& m) { return m.counts(at) && m.is_fence_raised; }) >= quorum_;
+    return count([&](const Member& m) { return m.counts(at) && m.knows_fence(); }) >= quorum_;
   };
   RLOCK_TRY(run_until(wait, raised));
   return raised();
@@ -113,22 +105,21 @@ Result<bool> Quorum::raise_fence_everywhere(Wait wait) {
 Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait) {
   for (const bool again : {false, true}) {
     ++asked_for_.round;
-    refusal.round = asked_for_.round;
+    refusal.join_round();
     const auto start = BootClock::now();
     for (auto& member : members_) {
-      member->ownership.reset();
+      member->forget_ownership();
       if (member.get() != &refusal && !member->counts(start)) member->check(wait.until());
     }
-    const auto open = [&] {
-      return count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); });
-    };
+    const auto open = [&] { return count([&](const Member& m) { return m.is_awaited(); }); };
     const auto answered = [&] {
-      return 1 + count([&](const Member& m) { return m.ownership.has_value() || (&m != &refusal && m.counts(start)); });
+      return 1 +
+             count([&](const Member& m) { return m.ownership().has_value() || (&m != &refusal && m.counts(start)); });
     };
     const auto free = [&] {
       return count([&](const Member& m) {
-        return m.counts(start) ||
-               (m.ownership && m.ownership->holder == lock::Ownership::Holder::nobody && start >= m.silent_until);
+        return m.counts(start) || (m.ownership() && m.ownership()->holder == lock::Ownership::Holder::nobody &&
+                                   start >= m.left_alone_until());
       });
     };
     RLOCK_TRY(run_until(
@@ -136,10 +127,10 @@ Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait)
         [&] { return answered() >= quorum_; }));
     if (answered() < quorum_ && must_know) return unavailable();
     for (auto& member : members_) {
-      if (member.get() != &refusal && member->round == asked_for_.round) member->last_answer = Member::Answer::nothing;
+      if (member.get() != &refusal && member->is_of_round()) member->forget_answer();
     }
     if (free() < quorum_) return false;
-    const auto moment = BootClock::now() + patience;
+    const auto moment = BootClock::now() + pass_over_after;
     while (!again && BootClock::now() < moment && !wait.is_over()) {
       if (drive(wait.at_most(moment)) == base::Readiness::interrupted) return base::interrupted();
     }
@@ -151,13 +142,13 @@ Result<bool> Quorum::is_free_but_for(Member& refusal, bool must_know, Wait wait)
 Result<void> Quorum::check_distinct() const {
   const auto now = BootClock::now();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto& run_id = members_[i]->run_id;
+    const auto& run_id = members_[i]->vote().run_id;
     const bool is_random = run_id.size() == 40 && run_id.find_first_not_of(run_id.front()) != std::string::npos;
     if (!is_random || !members_[i]->counts(now)) continue;
     for (std::size_t j = 0; j < i; ++j) {
-      if (!members_[j]->counts(now) || members_[j]->run_id != run_id) continue;
+      if (!members_[j]->counts(now) || members_[j]->vote().run_id != run_id) continue;
       return base::fail(ErrorCode::configuration,
-                        members_[j]->voter->name() + " and " + members_[i]->voter->name() + " are the same server");
+                        members_[j]->name() + " and " + members_[i]->name() + " are the same server");
     }
   }
   return {};
@@ -174,7 +165,7 @@ Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue
   for (std::size_t round = 0; round < members_.size() && !wait.is_over(); ++round) {
     ++asked_for_.round;
     for (auto& member : members_) {
-      if (!member->call.is_running()) member->last_answer = Member::Answer::nothing;
+      if (!member->is_running()) member->forget_answer();
     }
     auto now = BootClock::now();
     if (votes(now) < quorum_) RLOCK_TRY(ask_the_first(queue, wait));
@@ -183,7 +174,7 @@ Result<lock::Acquired> Quorum::acquire(const lock::Request& request, lock::Queue
     auto* const at = first_refusal();
     const bool waits = at != nullptr && queue == lock::Queue::yes && at == waits_at_;
     if (votes(now) == 0 || waits) {
-      const bool is_next = waits && at->busy->rank == 0 && now >= looked_at_ + max_look;
+      const bool is_next = waits && at->busy()->rank == 0 && now >= looked_at_ + max_look;
       const bool is_stale = (is_next || (at != nullptr && own.is_only_try)) && !std::exchange(has_looked, true) &&
                             RLOCK_TRY(is_free_but_for(*at, own.is_only_try, wait));
       if (is_next) looked_at_ = BootClock::now();
@@ -220,7 +211,7 @@ Result<lock::Acquired> Quorum::not_acquired() {
   if (const auto* member = who_is_done()) {
     waits_at_ = nullptr;
     clean_up();
-    return *member->done;
+    return *member->done();
   }
   if (waits_at_ != nullptr) renew_votes_ahead();
   auto result = why_not();
@@ -240,12 +231,12 @@ void Quorum::renew_votes_ahead() {
 Result<lock::Acquired> Quorum::why_not() const {
   const auto now = BootClock::now();
   if (waits_at_ != nullptr) {
-    auto busy = *waits_at_->busy;
+    auto busy = *waits_at_->busy();
     busy.look_at = std::min(busy.look_at, now + max_look);
     for (const auto& member : members_) {
       if (!member->counts(now)) continue;
       // The next try, where one is under way or has failed: to look at once would be to ask all the time.
-      const auto again = member->renew_at(std::max(member->counts_from, member->asked));
+      const auto again = member->renew_at(std::max(member->vote().counts_from, member->asked_at()));
       if (again > now) busy.look_at = std::min(busy.look_at, again);
     }
     return busy;
@@ -253,10 +244,9 @@ Result<lock::Acquired> Quorum::why_not() const {
   // Young servers: how long until enough of them vote.
   std::vector<Duration> young;
   for (const auto& member : members_) {
-    if (member->last_answer == Member::Answer::young) young.push_back(*member->busy->kept_for);
+    if (member->answer() == Member::Answer::young) young.push_back(*member->busy()->kept_for);
   }
-  const auto failed =
-      count([](const Member& m) { return m.last_answer == Member::Answer::failed || m.call.is_running(); });
+  const auto failed = count([](const Member& m) { return m.answer() == Member::Answer::failed || m.is_running(); });
   if (young.empty() || failed > members_.size() - quorum_) return unavailable();
   std::ranges::sort(young);
   const auto others = members_.size() - failed - young.size();

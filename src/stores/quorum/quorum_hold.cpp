@@ -21,8 +21,8 @@ Result<lock::Ownership> Quorum::renew(const lock::Request& request, lock::Watch 
   // process acquired the lock, must not acquire it anew.
   const bool holds = votes(start) >= quorum_;
   for (auto& member : members_) {
-    if (member->call.is_running()) {
-      member->round = asked_for_.round;
+    if (member->is_running()) {
+      member->join_round();
     } else if (!holds || member->counts(start)) {
       member->renew(watch, wait.until());
     } else {
@@ -33,24 +33,23 @@ Result<lock::Ownership> Quorum::renew(const lock::Request& request, lock::Watch 
   // Answers to the tries before this one count, too: a server that takes longer than the others has answered one of
   // them.
   const auto is_renewed = [&](const Member& m) {
-    return m.counts(BootClock::now()) && m.counts_from >= renewing_since_;
+    return m.counts(BootClock::now()) && m.vote().counts_from >= renewing_since_;
   };
   const auto renewed = [&] { return count(is_renewed); };
   const auto lost = [&] {
     const auto now = BootClock::now();
     return count([&](const Member& m) {
-      return !m.counts(now) && !m.call.is_running() && m.last_answer != Member::Answer::failed &&
-             m.round == asked_for_.round;
+      return !m.counts(now) && !m.is_running() && m.answer() != Member::Answer::failed && m.is_of_round();
     });
   };
   const auto may_try_again = [&] {
-    return count([&](const Member& m) { return !m.call.is_running() && !is_renewed(m); }) > 0;
+    return count([&](const Member& m) { return !m.is_running() && !is_renewed(m); }) > 0;
   };
   RLOCK_TRY(run_until(wait, [&] { return renewed() >= quorum_ || lost() > members_.size() - quorum_; }, may_try_again));
   const auto now = BootClock::now();
   if (lost() > members_.size() - quorum_) {
     // Another may be running only if it can have q votes.
-    const auto others = count([&](const Member& m) { return !m.counts(now) && m.last_answer == Member::Answer::held; });
+    const auto others = count([&](const Member& m) { return !m.counts(now) && m.answer() == Member::Answer::held; });
     const bool is_taken = others > 0 && members_.size() - votes(now) >= quorum_ && others >= lost() - others;
     return not_held(is_taken ? lock::Ownership::Holder::other : lock::Ownership::Holder::nobody);
   }
@@ -60,8 +59,7 @@ Result<lock::Ownership> Quorum::renew(const lock::Request& request, lock::Watch 
   if (asked_for_.fence == 0) asked_for_.fence = largest_fence(now);
   // What was won late has to know the fence too; nobody waits for it.
   for (auto& member : members_) {
-    if (member->counts(now) && member->fence != asked_for_.fence && !member->is_fence_raised)
-      member->raise_fence(now + timeout_);
+    if (member->counts(now) && !member->knows_fence()) member->raise_fence(now + timeout_);
   }
   return lock::Ownership{
       .holder = lock::Ownership::Holder::us, .fence = asked_for_.fence, .counts_from = counts_from(now)};
@@ -71,12 +69,11 @@ Result<lock::Ownership> Quorum::check(const lock::Request& request, Wait wait) {
   begin(request);
   using Holder = lock::Ownership::Holder;
   for (auto& member : members_) {
-    member->ownership.reset();
+    member->forget_ownership();
     member->check(wait.until());
   }
   const auto found = [&](Holder holder) {
-    return count(
-        [&](const Member& m) { return m.round == asked_for_.round && m.ownership && m.ownership->holder == holder; });
+    return count([&](const Member& m) { return m.is_of_round() && m.ownership() && m.ownership()->holder == holder; });
   };
   const auto not_ours = [&] { return found(Holder::other) + found(Holder::nobody); };
   // All, if another process acquired the lock: the answers of q alone would not tell its fence.
@@ -88,10 +85,10 @@ Result<lock::Ownership> Quorum::check(const lock::Request& request, Wait wait) {
     lock::Ownership result{.holder = Holder::us};
     std::vector<std::uint64_t> fences;
     for (const auto& member : members_) {
-      if (member->round != asked_for_.round || !member->ownership || member->ownership->holder != Holder::us) continue;
-      if (!result.record) result.record = member->ownership->record;
-      result.mode = member->ownership->mode;
-      fences.push_back(member->ownership->fence);
+      if (!member->is_of_round() || !member->ownership() || member->ownership()->holder != Holder::us) continue;
+      if (!result.record) result.record = member->ownership()->record;
+      result.mode = member->ownership()->mode;
+      fences.push_back(member->ownership()->fence);
     }
     // q servers were raised to the fence of the lease. What was won after that has another, which only that server
     // knows.
@@ -107,7 +104,7 @@ Result<lock::Ownership> Quorum::check(const lock::Request& request, Wait wait) {
 // Released where so many servers have the tombstone that no majority could hold.
 lock::Ownership Quorum::not_held(lock::Ownership::Holder holder) const {
   return {.holder = holder,
-          .is_released = count([](const Member& m) { return m.was_released; }) > members_.size() - quorum_};
+          .is_released = count([](const Member& m) { return m.was_released(); }) > members_.size() - quorum_};
 }
 
 // To all at once, and nobody waits for a server that stands still.
@@ -116,39 +113,39 @@ Result<lock::Released> Quorum::release(const lock::Request& request, const lock:
   const bool was_holding = votes(BootClock::now()) >= quorum_;
   const bool is_again = std::exchange(stage_, Stage::releasing) == Stage::releasing;
   const auto start = BootClock::now();
+  std::vector<Member*> unasked;
   for (auto& member : members_) {
-    member->released.reset();
-    member->is_to_release = !(is_again && member->call.is_running());
+    member->forget_released();
+    member->join_round();
+    if (is_again && member->is_running()) continue;
     // What stands still may go on: the release comes behind it, over another connection.
-    if (member->is_to_release && member->call.is_running() && start >= member->asked + patience) member->call.cancel();
-    member->round = asked_for_.round;
-    if (!member->call.is_running()) member->release(options, wait.until());
+    if (start >= member->asked_at() + pass_over_after) member->cancel();
+    unasked.push_back(member.get());
   }
   const auto have_answered = [&](std::size_t n) {
-    for (auto& member : members_) {
-      if (member->is_to_release) member->release(options, wait.until());
-    }
-    return count([](const Member& m) { return m.released.has_value(); }) >= n;
+    std::erase_if(unasked, [&](Member* member) { return member->release(options, wait.until()); });
+    return count([](const Member& m) { return m.released().has_value(); }) >= n;
   };
   RLOCK_TRY(run_until(wait, [&] { return have_answered(quorum_); }));
   // A moment for the others; longer where connections have to be made first.
   const auto enough = BootClock::now();
-  const auto moment = std::max<base::Instant::duration>(2 * (enough - start) + 2ms, was_holding ? 0ms : patience);
+  const auto moment =
+      std::max<base::Instant::duration>(2 * (enough - start) + 2ms, was_holding ? 0ms : pass_over_after);
   RLOCK_TRY(run_until(wait.at_most(enough + moment), [&] { return have_answered(members_.size()); }));
-  const auto answered = count([](const Member& m) { return m.released.has_value(); });
+  const auto answered = count([](const Member& m) { return m.released().has_value(); });
   if (answered < quorum_) return unavailable();
   const auto outcomes = [&](lock::ReleaseOutcome outcome) {
-    return count([&](const Member& m) { return m.released && m.released->outcome == outcome; });
+    return count([&](const Member& m) { return m.released() && m.released()->outcome == outcome; });
   };
   for (auto& member : members_) member->lose();
   const auto may_have_it = [&](const Member& m) {
-    return !m.released && (m.is_to_release || !has_acquired_ || m.voter->may_hold());
+    return !m.released() && (std::ranges::find(unasked, &m) != unasked.end() || !has_acquired_ || m.voter().may_hold());
   };
   const auto released = outcomes(lock::ReleaseOutcome::released);
   lock::Released result{lock::ReleaseOutcome::absent};
   result.is_everywhere = count(may_have_it) == 0;
   for (const auto& member : members_) {
-    if (member->released && result.holders.empty()) result.holders = member->released->holders;
+    if (member->released() && result.holders.empty()) result.holders = member->released()->holders;
   }
   const auto unheard = members_.size() - answered;
   const bool is_of_other_form = outcomes(lock::ReleaseOutcome::other_form) > 0;

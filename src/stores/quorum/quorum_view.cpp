@@ -21,26 +21,18 @@ Result<std::vector<T>> Quorum::ask_all(Wait wait, const std::function<Result<T>(
   ++asked_for_.round;
   std::vector<T> answers;
   for (auto& member : members_) {
-    member->ask(wait.until(), [&, &asked = *member](Wait own) {
-      auto answer = call(*asked.voter, own);
-      asked.last_answer = answer ? Member::Answer::yes : Member::Answer::failed;
-      if (answer) {
-        answers.push_back(std::move(*answer));
-      } else {
-        asked.error = std::move(answer).error();
-      }
+    member->ask(wait.until(), [&, &voter = member->voter()](Wait own) -> Result<Member::Answer> {
+      answers.push_back(RLOCK_TRY(call(voter, own)));
+      return Member::Answer::yes;
     });
   }
   const auto may_leave = [&] {
     if (answers.size() < quorum_ || !needs_more) return answers.size() >= quorum_;
-    return !needs_more(answers,
-                       count([&](const Member& m) { return m.round == asked_for_.round && m.call.is_running(); }));
+    return !needs_more(answers, count([&](const Member& m) { return m.is_awaited(); }));
   };
   const auto ended = run_until(wait, [] { return false; }, may_leave);
   for (auto& member : members_) {
-    if (!member->call.is_running()) continue;
-    member->call.cancel();  // later there would be nowhere to put its answer
-    member->error = base::Error{ErrorCode::unreachable, "no answer from " + member->voter->name()};
+    member->cancel();  // later there would be nowhere to put its answer
   }
   RLOCK_TRY(ended);
   if (answers.size() < quorum_) return unavailable();
@@ -82,7 +74,7 @@ Result<std::vector<std::string>> Quorum::warnings(Wait wait) {
   std::vector<std::string> all;
   for (const auto& server : servers) all.insert(all.end(), server.begin(), server.end());
   for (const auto& member : members_) {
-    if (member->error) all.push_back(member->error->message + "; a majority is left without it");
+    if (member->error()) all.push_back(member->error()->message + "; a majority is left without it");
   }
   return all;
 }
