@@ -33,7 +33,7 @@ inline constexpr std::int64_t max_counted = (std::int64_t{1} << 53) - 1;
 
 /// An instant of a server's clock in microseconds since 1970, as a ticket is one; 0: none.
 constexpr std::int64_t time_us_of(std::int64_t us) { return std::clamp<std::int64_t>(us, 0, max_counted); }
-/// The same from the two numbers of TIME.
+/// The instant that the two numbers of TIME tell.
 constexpr std::int64_t time_us_of(std::int64_t seconds, std::int64_t us) {
   return time_us_of(std::clamp<std::int64_t>(seconds, 0, max_counted / 1'000'000) * 1'000'000 +
                     std::clamp<std::int64_t>(us, 0, 999'999));

@@ -50,7 +50,7 @@ class NamedFile {
   mode_t mode_ = 0;
 };
 
-/// The same file for a program that runs elsewhere.
+/// The path for a program that runs in another directory.
 std::string absolute_path(const std::string& path);
 
 }  // namespace rlock::base

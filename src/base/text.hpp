@@ -43,8 +43,8 @@ std::string lowered(std::string_view text);
 /// Text for a shell to read as one word: 'it'\''s'.
 std::string shell_quoted(std::string_view text);
 
-/// The same in a message, for somebody to paste: without quotes where none are needed, and what printable() would
-/// change as bash, zsh and ksh read it, $'\302\205'. All of it is printable.
+/// Text as one word of a command line, for a message from which somebody pastes it: without quotes where none are
+/// needed, and what printable() would change as bash, zsh and ksh read it, $'\302\205'. All of it is printable.
 std::string shell_word(std::string_view text);
 
 }  // namespace rlock::base

@@ -15,7 +15,7 @@ class Wait {
   Instant until() const { return until_; }
   Poller& poller() const { return *poller_; }
   bool is_over() const { return BootClock::now() >= until_; }
-  /// The same, but until `limit` at the latest.
+  /// This wait, but until `limit` at the latest.
   Wait at_most(Instant limit) const { return {std::min(until_, limit), *poller_}; }
   /// Its first part, if what is left is divided into so many equal ones.
   Wait share(long parts) const {

@@ -16,7 +16,7 @@ namespace rlock::cli {
 /// password that everybody can read.
 base::Result<void> read_configuration(Settings& settings, const VerbRow& verb);
 
-/// The same from the text of one file; `path` stands in messages.
+/// Reads the text of one file, with the same checks; `path` stands in messages.
 base::Result<void> read_configuration(Settings& settings, const VerbRow& verb, const std::string& text,
                                       const std::string& path);
 

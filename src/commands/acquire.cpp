@@ -7,11 +7,11 @@
 #include "base/text.hpp"
 #include "base/token.hpp"
 #include "commands/background_release.hpp"
-#include "commands/keep.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
 #include "commands/verbs.hpp"
+#include "commands/while_pid.hpp"
 #include "show/json.hpp"
 #include "show/messages.hpp"
 #include "show/print.hpp"
@@ -69,21 +69,21 @@ int acquire(const Options& options) {
   }
   const auto place = place_of(options);
   if (!place) return report(place.error(), options);
-  auto kept = Kept::open(options);
-  if (!kept) return report(kept.error(), options);
+  auto while_pid = WhilePid::open(options);
+  if (!while_pid) return report(while_pid.error(), options);
   auto token = base::random_token();
   if (!token) return report(token.error(), options);
 
   process::Signals signals;
   std::optional<process::WhileAlive> while_alive;
-  if (*kept) while_alive.emplace(signals, (*kept)->process);
+  if (*while_pid) while_alive.emplace(signals, (*while_pid)->process);
   base::Poller& poller = while_alive ? static_cast<base::Poller&>(*while_alive) : signals;
   // The holder is the script that called rlock; this process ends now.
-  const auto holder = *kept ? options.while_pid : ::getppid();
+  const auto holder = *while_pid ? options.while_pid : ::getppid();
   const lock::Request request{place->name, std::move(*token), options.ttl,
                               lock::Who::describe(holder, "", options.label), options.mode};
   const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
-  const auto terms = *kept ? (*kept)->terms : lock::LeaseTerms::unenforced(options.ttl);
+  const auto terms = *while_pid ? (*while_pid)->terms : lock::LeaseTerms::unenforced(options.ttl);
   const auto start = base::BootClock::now();
   std::optional<show::Waiting> waiting(std::in_place, options.key, poller);
   lock::Acquisition acquisition(*backend, request, terms, *waiting, &*waiting);
@@ -100,8 +100,8 @@ int acquire(const Options& options) {
   if (base::is_logged(base::LogLevel::info)) {
     show::report_acquired(options.key, (*lease)->fence, base::BootClock::now() - start, options.ttl);
   }
-  if (*kept) {
-    const auto begun = keep_in_background(options, *place, request, **lease, std::move(**kept));
+  if (*while_pid) {
+    const auto begun = start_keeper(options, *place, request, **lease, std::move(**while_pid));
     if (!begun) return released(options, *place, request, signals, begun.error().message);
   }
   if (show::print(text_of(options, **lease))) return base::exit_success;

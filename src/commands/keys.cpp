@@ -22,7 +22,7 @@ namespace rlock::commands {
 
 using namespace std::chrono_literals;
 using base::Result;
-using Outcome = lock::Several::Outcome;
+using Outcome = lock::MultiLock::Outcome;
 
 namespace {
 
@@ -47,7 +47,7 @@ std::unique_ptr<lock::Backend> Keys::open(const lock::Name& name) const {
 
 lock::Request Keys::request_for(const lock::Name& name) const { return {name, {}, terms_.ttl, {}, options_.mode}; }
 
-Result<Outcome> Keys::hold() {
+Result<Outcome> Keys::acquire_or_reenter() {
   RLOCK_TRY(reenter());
   if (has_own()) {
     const auto outcome = RLOCK_TRY(acquire());
@@ -105,7 +105,7 @@ Result<Outcome> Keys::acquire() {
 void Keys::release_left() const {
   if (!leases_.is_left()) return;
   release_in_background(options_.key, terms_.ttl,
-                        [this](base::Instant until) { release_late(until, [](lock::Several&) {}); });
+                        [this](base::Instant until) { release_late(until, [](lock::MultiLock&) {}); });
 }
 
 Result<Outcome> Keys::acquire_own() {
@@ -173,7 +173,7 @@ void Keys::set_environment() const {
   if (!has_own()) ::setenv("RLOCK_NESTED", marker_.c_str(), 1);
 }
 
-void Keys::tell() const {
+void Keys::report() const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : std::span(held_).first(names_.size()))
     show::report_acquired(key.key, key.fence, waited_, terms_.ttl);
@@ -197,7 +197,7 @@ void Keys::report_taken() {
   if (lock) show::report_taken(leases_.concerned_key(), *lock);
 }
 
-void Keys::release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const {
+void Keys::release_late(base::Instant until, const std::function<void(lock::MultiLock&)>& prepare) const {
   const auto leases = leases_.copy(
       [&](const lock::Name& name) { return store_->open(name.wire_key, release_try, stores::Purpose::held); });
   release_everywhere(*leases, until, [&] { prepare(*leases); });

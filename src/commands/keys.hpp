@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "commands/options.hpp"
 #include "commands/reentry.hpp"
-#include "lock/several.hpp"
+#include "lock/multi_lock.hpp"
 #include "process/nested.hpp"
 #include "process/signals.hpp"
 #include "stores/common/store.hpp"
@@ -23,9 +23,9 @@ class Keys {
   Keys(const Options& options, std::vector<lock::Name> names, std::unique_ptr<stores::Store> store,
        lock::LeaseTerms terms, process::Signals& signals);
 
-  /// All or none of them, see lock::Several::acquire(). What could not be released in time is left to a process in the
-  /// background.
-  base::Result<lock::Several::Outcome> hold();
+  /// All or none of them, see lock::MultiLock::acquire(). What could not be released in time is left to a process in
+  /// the background.
+  base::Result<lock::MultiLock::Outcome> acquire_or_reenter();
   /// After Outcome::busy; returns the exit status.
   int report_busy() const;
   /// After Outcome::lost, and when one was lost while the command ran: which it was.
@@ -35,8 +35,8 @@ class Keys {
   // What follows holds after Outcome::held.
 
   /// What this run renews and, where it is its own, releases: nothing if all are held by runs around this one.
-  lock::Several& leases() { return leases_; }
-  const lock::Several& leases() const { return leases_; }
+  lock::MultiLock& leases() { return leases_; }
+  const lock::MultiLock& leases() const { return leases_; }
   /// Whether this run has acquired one, which it releases.
   bool has_own() const { return leases_.has_own(); }
   /// The runs around this one that hold the others.
@@ -51,18 +51,18 @@ class Keys {
   /// Of one of the keys.
   std::uint64_t fence(const std::string& key) const;
   /// For -v.
-  void tell() const;
+  void report() const;
   /// Likewise, of those that this run has acquired.
   void report_released(std::chrono::nanoseconds held, const lock::LastRun& run) const;
   /// After a release that found the lock with another: asks the server once who that is, and says so.
   void report_taken();
   /// In the guard of a dead rlock, over connections of its own; until `until`. prepare: before each try.
-  void release_late(base::Instant until, const std::function<void(lock::Several&)>& prepare) const;
+  void release_late(base::Instant until, const std::function<void(lock::MultiLock&)>& prepare) const;
 
  private:
   base::Result<void> reenter();
-  base::Result<lock::Several::Outcome> acquire();
-  base::Result<lock::Several::Outcome> acquire_own();
+  base::Result<lock::MultiLock::Outcome> acquire();
+  base::Result<lock::MultiLock::Outcome> acquire_own();
   void release_left() const;
   base::Result<bool> outer_runs_hold() const;
   void report_run_above() const;
@@ -75,7 +75,7 @@ class Keys {
   lock::LeaseTerms terms_;
   process::Signals& signals_;
   lock::Patience patience_;
-  lock::Several leases_;
+  lock::MultiLock leases_;
   std::vector<HeldKey> held_;
   std::vector<process::OuterRun> outer_runs_;
   bool is_nested_ = false;

@@ -16,7 +16,8 @@ base::Result<std::unique_ptr<stores::Store>> open_store(const Options& options);
 /// The lock that the options name; fails with usage where KEY cannot name one.
 base::Result<lock::Name> lock_name(const Options& options);
 
-/// The same with those of --with behind it; fails where one is named twice.
+/// The lock that the options name, with those of --with behind it. Fails as lock_name() does, and where one is named
+/// twice.
 base::Result<std::vector<lock::Name>> all_lock_names(const Options& options);
 
 /// The lock that the options name, and where it is kept.

@@ -91,7 +91,7 @@ Result<std::optional<Reentry::Found>> Reentry::operator()() {
     if (renewed.holder != lock::Ownership::Holder::us) return std::nullopt;
     held.lease.counts_from = renewed.counts_from;
   }
-  name.keep();
+  name.stay();
   return held;
 }
 

@@ -98,9 +98,9 @@ int report_done(const Options& options, const lock::AlreadySucceeded& done) {
 
 int report_busy(const Options& options, const std::string& key, const std::optional<lock::Busy>& met,
                 const std::string& server) {
-  if (met && met->kept_for) {
+  if (met && met->young_for) {
     // Whole seconds: the server counts no others.
-    const auto left = std::chrono::ceil<std::chrono::seconds>(*met->kept_for);
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*met->young_for);
     if (options.servers.size() > 1) {
       return report_end(base::exit_unavailable,
                         "too few servers vote: others restarted a moment ago, their holders may come back; " + key +
@@ -135,7 +135,7 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
       lost.message += "; KEY is not a pattern here: rlock status --format keys " + base::shell_quoted(options.key) +
                       " prints those that match, one a line, for xargs";
     }
-    lost.tell();
+    lost.report();
     return base::exit_lost;
   }
   base::PlainPoller plain;
@@ -146,7 +146,7 @@ int report_not_held(const Options& options, lock::Backend& backend, const lock::
       is_seen && !snapshots->front().holders.empty() ? snapshots->front().holders.front().record : std::nullopt;
   auto lost = show::Lost::to_other(options.key, base::exit_lost, record ? &*record : nullptr);
   if (is_seen && snapshots->front().is_other_data) lost.message = "lost: " + not_a_lock(options.key, options);
-  lost.tell();
+  lost.report();
   return base::exit_lost;
 }
 

@@ -53,17 +53,17 @@ class Run {
 
   int operator()() {
     const auto start = base::BootClock::now();
-    const auto outcome = keys_.hold();
+    const auto outcome = keys_.acquire_or_reenter();
     if (!outcome) return report(outcome.error(), options_, &signals_, start);
     switch (*outcome) {
-      case lock::Several::Outcome::busy:
+      case lock::MultiLock::Outcome::busy:
         return keys_.report_busy();
-      case lock::Several::Outcome::done:
+      case lock::MultiLock::Outcome::done:
         return report_done(options_, *keys_.leases().done());
-      case lock::Several::Outcome::lost:
-        show::Lost::while_waiting(keys_.lost_key(), base::exit_lost).tell();
+      case lock::MultiLock::Outcome::lost:
+        show::Lost::while_waiting(keys_.lost_key(), base::exit_lost).report();
         return base::exit_lost;
-      case lock::Several::Outcome::held:
+      case lock::MultiLock::Outcome::held:
         break;
     }
     end_.acquired();
@@ -76,7 +76,7 @@ class Run {
     if (!permit) return not_started(base::exit_cannot_start, permit.error().message);
     permit_.emplace(std::move(*permit));
     keys_.set_environment();
-    keys_.tell();
+    keys_.report();
 
     terminal_.emplace();
     std::optional<process::Guard> guard;
@@ -100,7 +100,7 @@ class Run {
   int not_started(int status, const std::string& why = "") {
     end_.not_started(status);
     release(std::nullopt);
-    if (status == base::exit_lost) messages_.lost("its lease ends already", "the command was not started").tell();
+    if (status == base::exit_lost) messages_.lost("its lease ends already", "the command was not started").report();
     if (!why.empty()) messages_.not_started(why, status);
     return status;
   }
@@ -150,7 +150,7 @@ class Run {
                               : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
                                                           : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
-      messages_.lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)").tell();
+      messages_.lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)").report();
     };
 
     if (options_.timeout > 0s) how.run_until = base::BootClock::now() + options_.timeout;
@@ -173,7 +173,7 @@ class Run {
     const auto outcome = release(std::move(ending.guard));
     const bool is_lost = outcome == Outcome::lost || outcome == Outcome::taken;
     if (ending.stopped || !in_time || is_lost) {
-      if (!ending.stopped) messages_.lost("it was lost while the command ran", "check what that did").tell();
+      if (!ending.stopped) messages_.lost("it was lost while the command ran", "check what that did").report();
       if (outcome == Outcome::taken) keys_.report_taken();
       return base::exit_lost;
     }
@@ -267,7 +267,7 @@ class Run {
   }
 
   // Before each try to release.
-  void report_end(lock::Several& leases) const {
+  void report_end(lock::MultiLock& leases) const {
     leases.release_with([&](const lock::Who& holder) { return end_.release_options(holder); });
   }
 

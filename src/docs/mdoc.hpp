@@ -9,10 +9,10 @@ namespace rlock::docs {
 /// Text as mdoc takes it: no escapes, no macro at the start of a line.
 std::string plain(std::string_view text);
 
-/// The same as a line of a paragraph: no URL is hyphenated.
+/// Text as a line of a paragraph: no URL is hyphenated.
 std::string prose(std::string_view text);
 
-/// The same as arguments of a macro: a word that could be a macro's name, or closes a sentence, is only a word
+/// Text as arguments of a macro: a word that could be a macro's name, or closes a sentence, is only a word
 /// there.
 std::string argument(std::string_view text);
 

@@ -16,7 +16,7 @@ using base::Result;
 namespace {
 
 // A waiter without --wait keeps asking a server that is down for at least this long.
-constexpr Duration min_patience = 10s;
+constexpr Duration min_time_for_tries = 10s;
 // From this rank on, a waiter's turn is not near.
 constexpr std::int64_t far_back_rank = 16;
 // Below this one it may be near: the rank is that of the last answer, and all ahead may have had short jobs since.
@@ -103,7 +103,7 @@ Result<void> Acquisition::pause_or_fail(const base::Error& error, Instant asked)
   const bool served_before = heard_ != Instant{};
   if (!broken_since_) broken_since_ = asked;
   const auto timeout = backend_.timeout();
-  const auto tries = served_before ? std::max({terms_.ttl, min_patience, timeout}) : timeout;
+  const auto tries = served_before ? std::max({terms_.ttl, min_time_for_tries, timeout}) : timeout;
   const auto enough = std::max<Instant>(*broken_since_ + tries, backend_.serves_again() + timeout);
   const auto end = patience_.is_for_ever() ? enough : patience_.give_up;
   if (BootClock::now() >= end) return std::unexpected(error);

@@ -47,7 +47,7 @@ struct Busy {
   bool is_for_libraries = false;                  ///< ... nobody has it: for a moment it is left to other programs
   std::optional<Record> holder = {};              ///< where several hold, the one whose end is waited for
   /// The lock is free, and kept for this long because the server is young (--grace); holder_ttl is the same.
-  std::optional<base::Duration> kept_for = {};
+  std::optional<base::Duration> young_for = {};
   base::Instant look_at = base::never;  ///< acquire again by then, even if no Event says so
   std::int64_t ticket = 0;              ///< ours in the queue, server microseconds; 0 where we do not queue
 };

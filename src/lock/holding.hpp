@@ -8,8 +8,8 @@
 
 namespace rlock::lock {
 
-/// A lease that is held, or several at once (Several), until it ends. It is bound to its backend and its request: each
-/// step is that of lock::Backend.
+/// A lease that is held, or several at once (MultiLock), until it ends. It is bound to its backend and its request:
+/// each step is that of lock::Backend.
 class Holding {
  public:
   virtual ~Holding() = default;

@@ -32,7 +32,7 @@ struct Ownership {
     return holder == Holder::us && (fence == 0 || granted_fence == 0 || fence == granted_fence);
   }
 
-  /// Whether it was reclaimed, and the lease of before, which was to last until `lease_end`, is over by now. Then it
+  /// Whether it was reclaimed, and the lease before that, which was to last until `lease_end`, is over by now. Then it
   /// does not count: another may have held the lock meanwhile and been forgotten too. (The model finds two holders.)
   bool is_reclaimed_late(base::Instant lease_end) const { return is_reclaimed && base::BootClock::now() >= lease_end; }
 };

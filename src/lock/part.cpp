@@ -8,14 +8,14 @@ using base::BootClock;
 using base::Instant;
 using base::Wait;
 
-void Several::Part::hold(const Lease& lease, const LeaseTerms& terms) {
+void MultiLock::Part::hold(const Lease& lease, const LeaseTerms& terms) {
   fence = lease.fence;
   counts_from = lease.counts_from;
   deadline = terms.deadline(counts_from);
   next_renewal = terms.renew_at(counts_from);
 }
 
-void Several::Part::forget(std::unique_ptr<Backend> another) {
+void MultiLock::Part::forget(std::unique_ptr<Backend> another) {
   backend = std::move(another);
   fence = 0;
   counts_from = deadline = next_renewal = {};
@@ -25,13 +25,13 @@ void Several::Part::forget(std::unique_ptr<Backend> another) {
   is_left = false;
 }
 
-void Several::Part::ask(Instant until, std::function<void(Wait)> step) {
+void MultiLock::Part::ask(Instant until, std::function<void(Wait)> step) {
   error.reset();
   const bool started = call.start([until, step = std::move(step)](base::Poller& poller) { step({until, poller}); });
   if (!started) error = base::Error{base::ErrorCode::internal, "no memory for a request"};
 }
 
-void Several::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
+void MultiLock::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
   next_renewal = BootClock::now() + terms.retry_pause();
   ask(until, [this, watch, terms, before = deadline](Wait wait) {
     const auto renewed = backend->renew(request, watch, wait);
@@ -41,7 +41,7 @@ void Several::Part::renew(Watch watch, const LeaseTerms& terms, Instant until) {
   });
 }
 
-void Several::Part::heard(const Ownership& renewed, Instant deadline_before, const LeaseTerms& terms) {
+void MultiLock::Part::heard(const Ownership& renewed, Instant deadline_before, const LeaseTerms& terms) {
   if (!renewed.is_of_lease(fence) || renewed.is_reclaimed_late(deadline_before)) {
     lose(renewed);
     return;
@@ -53,13 +53,13 @@ void Several::Part::heard(const Ownership& renewed, Instant deadline_before, con
   next_renewal = terms.renew_at(counts_from);
 }
 
-void Several::Part::lose(const Ownership& ownership) {
+void MultiLock::Part::lose(const Ownership& ownership) {
   const bool is_taken = ownership.holder == Ownership::Holder::other;
   lost = Ownership{.holder = is_taken ? Ownership::Holder::other : Ownership::Holder::nobody,
                    .is_released = ownership.is_released};
 }
 
-void Several::Part::check(Instant until) {
+void MultiLock::Part::check(Instant until) {
   ask(until, [this](Wait wait) {
     const auto found = backend->check(request, wait);
     if (!found) {
@@ -71,7 +71,7 @@ void Several::Part::check(Instant until) {
   });
 }
 
-void Several::Part::release(Instant until) {
+void MultiLock::Part::release(Instant until) {
   ask(until, [this](Wait wait) {
     auto answer = backend->release(request, release_options, wait);
     if (answer) {

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/fiber.hpp"
-#include "lock/several.hpp"
+#include "lock/multi_lock.hpp"
 
 namespace rlock::lock {
 
-/// One key of a Several, and what we know of our lease on it. One call at a time is under way: it runs on a fiber, and
-/// what it was answered stands here when it has ended.
-struct Several::Part {
+/// One key of a MultiLock, and what we know of our lease on it. One call at a time is under way: it runs on a fiber,
+/// and what it was answered stands here when it has ended.
+struct MultiLock::Part {
   /// own: acquired here, and to be released here.
   enum class Origin { own, held_around };
 

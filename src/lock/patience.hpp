@@ -21,7 +21,7 @@ struct Patience {
     const auto start = base::BootClock::now();
     return {start + *wait, std::max(start + *wait + last_answer, start + first_answer)};
   }
-  /// The same without waiting for a lock that is busy.
+  /// For a try that does not wait for a busy lock, with the same end.
   Patience at_once() const { return {base::BootClock::now(), end}; }
 
   bool is_for_ever() const { return give_up == base::never; }

@@ -28,7 +28,7 @@ class Channel {
   base::Result<void> send(base::Wait wait);
   /// Waits for bytes, and returns how many have come: at least one.
   base::Result<std::size_t> receive(std::span<char> into, base::Wait wait);
-  /// The same without waiting: there may be none.
+  /// Takes the bytes that have come, without waiting: there may be none.
   base::Result<Transfer> read(std::span<char> into);
 
   /// Reads what has come without waiting, and hands it on in parts: `take` is Result<void>(std::string_view). No more

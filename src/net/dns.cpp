@@ -21,10 +21,10 @@ class Lookup {
     if (channel_ != nullptr) ::ares_destroy(channel_);
   }
 
-  // patience: of the first try at each server; later ones are given more.
-  int start(const std::string& host, std::uint16_t port, base::Duration patience) {
+  // first_try: of the first try at each server; later ones are given more.
+  int start(const std::string& host, std::uint16_t port, base::Duration first_try) {
     ares_options options{};
-    options.timeout = static_cast<int>(patience.count());
+    options.timeout = static_cast<int>(first_try.count());
     options.sock_state_cb = [](void* self, ares_socket_t fd, int readable, int writable) {
       static_cast<Lookup*>(self)->mind(fd, readable, writable);
     };

@@ -20,7 +20,7 @@ base::Result<void> check_pair(const TlsSettings& settings);
 /// Puts them behind the query of a URL.
 void add_to_query(std::string& query, const TlsSettings& settings);
 
-/// The same files by absolute paths, for a program that runs elsewhere.
+/// The settings with absolute paths, for a program that runs in another directory.
 TlsSettings with_absolute_paths(TlsSettings settings);
 
 }  // namespace rlock::net

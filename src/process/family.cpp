@@ -68,15 +68,15 @@ bool Family::is_member(const Process& process) const {
          is_marked(process.pid, scope_.marker) == Marked::yes;
 }
 
-void Family::add_held(Held member) {
+void Family::add_pinned(PinnedProcess member) {
   if (!known_.insert(member.process().pid).second) return;
   ++met_;
   if (is_killing_) member.send(SIGSTOP);
   members_.push_back(std::move(member));
 }
 
-void Family::forget_ended(bool (*is_left)(Held&)) {
-  std::erase_if(members_, [&](Held& member) {
+void Family::forget_ended(bool (*is_left)(PinnedProcess&)) {
+  std::erase_if(members_, [&](PinnedProcess& member) {
     if (is_left(member)) return false;
     known_.erase(member.process().pid);
     return true;
@@ -84,7 +84,7 @@ void Family::forget_ended(bool (*is_left)(Held&)) {
 }
 
 bool Family::is_over() {
-  forget_ended([](Held& member) { return member.is_alive(); });
+  forget_ended([](PinnedProcess& member) { return member.is_alive(); });
   return members_.empty();
 }
 
@@ -112,17 +112,17 @@ Looked Family::meet(pid_t pid, const Process* parent, const Children& children) 
   } else if (process->is_dead() || !is_member(*process)) {
     return Looked::complete;
   } else if (fd && !may_hold(fd)) {
-    add_held(Held(std::move(*process), {}));
+    add_pinned(PinnedProcess(std::move(*process), {}));
     return Looked::complete;
   }
-  if (!fd || !base::is_readable(fd.get())) add_held(Held(std::move(*process), std::move(fd)));
+  if (!fd || !base::is_readable(fd.get())) add_pinned(PinnedProcess(std::move(*process), std::move(fd)));
   return Looked::complete;
 }
 
 Looked Family::look_below(Instant until) {
   if (!sees_processes()) return Looked::blind;
   const Ordinary ordinary;
-  forget_ended([](Held& member) { return member.refresh(); });
+  forget_ended([](PinnedProcess& member) { return member.refresh(); });
   const Children children(from_, until);
   auto result = children.looked();
   if (result == Looked::blind) return result;
@@ -218,7 +218,7 @@ std::optional<bool> Family::is_childless() const {
   }
   return std::ranges::all_of(*children, [&](pid_t pid) {
     if (pid == left_out_) return true;
-    const auto is_it = [&](const Held& member) { return member.process().pid == pid && member.is_alive(); };
+    const auto is_it = [&](const PinnedProcess& member) { return member.process().pid == pid && member.is_alive(); };
     if (std::ranges::any_of(members_, is_it)) return false;
     const auto process = read_process(pid);
     return process && !is_member(*process);
@@ -233,7 +233,7 @@ std::optional<Process> Family::signal(int number) const {
   return refused;
 }
 
-std::optional<Process> Family::tell(int number, pid_t except) const {
+std::optional<Process> Family::signal_all_but(int number, pid_t except) const {
   std::optional<Process> refused;
   std::unordered_set<pid_t> served;
   for (const auto& member : members_) {

@@ -43,11 +43,11 @@ class Family {
 
   /// A child that is not of it: the own guard. 0: there is none.
   void leave_out(pid_t pid) { left_out_ = pid; }
-  void add(Held member) { add_held(std::move(member)); }
+  void add(PinnedProcess member) { add_pinned(std::move(member)); }
 
   const Scope& scope() const { return scope_; }
   /// Those seen that have not ended when last looked, parents before their children.
-  const std::vector<Held>& members() const { return members_; }
+  const std::vector<PinnedProcess>& members() const { return members_; }
 
   /// Looks for members below the root and those known, and where the root does not adopt orphans, among all. Ends at
   /// `until` at the latest. A process that forks and exits meanwhile may be missed, and its children with it: if the
@@ -67,8 +67,9 @@ class Family {
 
   /// Sends to all that are known. Returns one to which it may not be sent: that runs as another user.
   std::optional<Process> signal(int number) const;
-  /// The same, but for `except`, and where an rlock run among them passes the signal on, for what is below that.
-  std::optional<Process> tell(int number, pid_t except) const;
+  /// Sends to all that are known but `except`, and but what is below an rlock run among them, which passes the signal
+  /// on. Returns as signal() does.
+  std::optional<Process> signal_all_but(int number, pid_t except) const;
 
   /// Kills the known ones, at once; then looks, until several looks have found nothing more: true. False: something is
   /// left at `give_up`, or it cannot be seen.
@@ -80,14 +81,14 @@ class Family {
   bool is_known(pid_t pid) const { return known_.contains(pid); }
   std::optional<Process> root() const;
   Looked meet(pid_t pid, const Process* parent, const Children& children);
-  void add_held(Held member);
-  void forget_ended(bool (*is_left)(Held&));
+  void add_pinned(PinnedProcess member);
+  void forget_ended(bool (*is_left)(PinnedProcess&));
   std::optional<std::vector<pid_t>> orphans_of_root() const;
 
   Scope scope_;
   Children::From from_ = Children::best();
   pid_t left_out_ = 0;
-  std::vector<Held> members_;
+  std::vector<PinnedProcess> members_;
   std::unordered_set<pid_t> known_;     // of members_
   std::unordered_set<pid_t> searched_;  // looked at by a search, and not of the family
   bool is_killing_ = false;             // members are stopped when met: they start no others and keep their children

@@ -29,16 +29,16 @@ constexpr auto first_look = std::chrono::milliseconds(100);
 // Between two looks, however long the lease.
 constexpr auto max_pause = std::chrono::seconds(10);
 
-class Watch {
+class GuardLoop {
  public:
   // family: what is below rlock.
-  Watch(base::Permit& permit, int rlock_fd, Family family, const GuardTask& task)
+  GuardLoop(base::Permit& permit, int rlock_fd, Family family, const GuardTask& task)
       : permit_(permit), rlock_fd_(rlock_fd), task_(task), family_(std::move(family)) {}
 
   // Returns when rlock is dead: true when nothing of the command is left.
-  bool keep() {
+  bool run() {
     // A job that ends soon needs no look.
-    if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch();
+    if (!rlock_is_gone(std::min(BootClock::now() + first_look, act_at()))) watch_rlock();
     // The lock may go to another holder only when no process of the command is left. The orphans of a dead rlock are
     // children of another process by now: those that we have not seen before are found there by their environment.
     const bool is_over = permit_.over();
@@ -52,7 +52,7 @@ class Watch {
   Instant act_at() const { return permit_.kill_at(); }
 
   // Returns when rlock is dead. Once there is nothing to do at a deadline any more, that is all it waits for.
-  void watch() {
+  void watch_rlock() {
     bool may_act = task_.at_end == AtEnd::kill;
     while (true) {
       may_act = may_act && !permit_.over();
@@ -92,21 +92,21 @@ class Watch {
 };
 
 // What it throws must not unwind through what was rlock's stack: it ends the guard, and rlock starts another.
-[[noreturn]] void live(const char* name, const std::string& title, const std::vector<int>& kept,
-                       const std::function<void()>& watch) noexcept {
-  become_background(name, title, kept);
+[[noreturn]] void live(const char* name, const std::string& title, const std::vector<int>& open_fds,
+                       const std::function<void()>& work) noexcept {
+  become_background(name, title, open_fds);
   // Whoever stopped the guard together with rlock: it goes on when rlock is killed, by the kernel's timer if nobody
   // else.
   ::prctl(PR_SET_PDEATHSIG, SIGCONT);
   be_prompt();
-  watch();
+  work();
   ::_exit(0);
 }
 
 }  // namespace
 
-base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> kept,
-                                    const std::function<void(int rlock_fd)>& watch) {
+base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> open_fds,
+                                    const std::function<void(int rlock_fd)>& work) {
   base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   base::Fd alive;
   if (!rlock_fd) {
@@ -116,10 +116,10 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
     rlock_fd.reset(ends[0]);
     alive.reset(ends[1]);
   }
-  kept.push_back(rlock_fd.get());
+  open_fds.push_back(rlock_fd.get());
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
-  if (pid == 0) live(name, title, kept, [&] { watch(rlock_fd.get()); });
+  if (pid == 0) live(name, title, open_fds, [&] { work(rlock_fd.get()); });
   return Guard(pid, std::move(alive));
 }
 
@@ -128,11 +128,11 @@ base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t comman
   scope.root = read_process(::getpid()).value_or(Process{.pid = ::getpid()});
   auto first = read_process(command).value_or(Process{.pid = command});
   auto command_fd = command > 0 ? open_pid(command) : base::Fd();
-  const int kept = command_fd.get();
-  return fork_off(task.name, task.title, {kept}, [&](int rlock_fd) {
+  const int command_number = command_fd.get();
+  return fork_off(task.name, task.title, {command_number}, [&](int rlock_fd) {
     Family family(std::move(scope));
-    if (command > 0) family.add(Held(std::move(first), std::move(command_fd)));
-    const bool nothing_left = Watch(permit, rlock_fd, std::move(family), task).keep();
+    if (command > 0) family.add(PinnedProcess(std::move(first), std::move(command_fd)));
+    const bool nothing_left = GuardLoop(permit, rlock_fd, std::move(family), task).run();
     if (nothing_left) task.orphaned();
   });
 }

@@ -43,9 +43,9 @@ class Guard {
   static base::Result<Guard> start(base::Permit& permit, Scope scope, pid_t command, const GuardTask& task);
   /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
   /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs
-  /// `watch`, and ends.
-  static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> kept,
-                                      const std::function<void(int rlock_fd)>& watch);
+  /// `work`, and ends.
+  static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> open_fds,
+                                      const std::function<void(int rlock_fd)>& work);
 
   Guard(Guard&& other) noexcept : pid_(std::exchange(other.pid_, 0)), alive_(std::move(other.alive_)) {}
   Guard& operator=(Guard&& other) noexcept {

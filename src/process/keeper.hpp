@@ -16,8 +16,8 @@ namespace rlock::process {
 enum class Stops { marked, below_too };
 
 /// A process that is not our child, and that has a permit to run all the same.
-struct Watched {
-  Held process;
+struct KeeperTask {
+  PinnedProcess process;
   int stop_signal = SIGTERM;   ///< what asks it to end when its permit does
   AtEnd at_end = AtEnd::kill;  ///< nothing: it is told, and goes on
   std::string marker;          ///< a random text in the environment of what it starts
@@ -39,7 +39,7 @@ struct Watched {
 /// kills at the end of the permit.
 class Keeper {
  public:
-  Keeper(base::Permit& permit, const Watched& watched) : permit_(permit), watched_(watched) {}
+  Keeper(base::Permit& permit, const KeeperTask& task) : permit_(permit), task_(task) {}
 
   /// Starts the guard.
   base::Result<void> begin();
@@ -51,7 +51,7 @@ class Keeper {
     left_behind  ///< the same, but something may live on: do not release, and leave the guard to try again
   };
   /// Returns when it is over. Uses no network.
-  Ending watch();
+  Ending run();
   /// The guard goes on until then: it releases the lock if the keeper dies now.
   void end();
 
@@ -59,7 +59,7 @@ class Keeper {
   base::Result<void> start_guard();
 
   base::Permit& permit_;
-  const Watched& watched_;
+  const KeeperTask& task_;
   std::optional<Guard> guard_;
   base::Fd guard_fd_;
   int guards_ = 0;

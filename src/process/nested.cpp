@@ -68,7 +68,7 @@ std::string name_of(pid_t pid) {
 
 NestedName::NestedName() : before_(own_name()) { set_own_name(name); }
 NestedName::~NestedName() {
-  if (!kept_) set_own_name(before_.c_str());
+  if (!stays_) set_own_name(before_.c_str());
 }
 
 std::optional<OuterRun> OuterRun::find(pid_t pid) {
@@ -111,7 +111,7 @@ base::Result<OuterRun::State> OuterRun::state_by(Instant until, base::Poller& po
 
 bool NestedRuns::none_left(pid_t guard) {
   if (marker_.empty()) return true;
-  std::erase_if(runs_, [](Held& run) { return !run.refresh() || run.process().name != NestedName::name; });
+  std::erase_if(runs_, [](PinnedProcess& run) { return !run.refresh() || run.process().name != NestedName::name; });
   if (runs_.empty()) {
     const auto before = own_name();
     set_own_name(releasing);

@@ -18,7 +18,7 @@ namespace rlock::process {
 /// renews and releases, and it does not release while a nested run works. Each sets its process name to show what it is
 /// about to do, and then looks at the name of the other. nested.cpp has the proof.
 
-/// The inner side: the name of a nested run, from construction on. Given up in the destructor, unless kept.
+/// The inner side: the name of a nested run, from construction on. Given up in the destructor, unless it is to stay.
 class NestedName {
  public:
   static constexpr const char* name = "rlock-nested";
@@ -27,11 +27,11 @@ class NestedName {
   NestedName(const NestedName&) = delete;
   NestedName& operator=(const NestedName&) = delete;
   ~NestedName();
-  void keep() { kept_ = true; }
+  void stay() { stays_ = true; }
 
  private:
   std::string before_;
-  bool kept_ = false;
+  bool stays_ = false;
 };
 
 /// The inner side: the run around this one.
@@ -40,7 +40,7 @@ class OuterRun {
   /// pid: the holder, as its record says. nullopt if that is not a process above this one, or not a run that renews the
   /// lease.
   static std::optional<OuterRun> find(pid_t pid);
-  /// The same where no record says who holds: the run above this one whose command was started with `marker`
+  /// Where no record says who holds: the run above this one whose command was started with `marker`
   /// in its environment.
   static std::optional<OuterRun> find_by(const std::string& marker);
 
@@ -79,7 +79,7 @@ class NestedRuns {
   void search(pid_t guard);
 
   std::string marker_;
-  std::vector<Held> runs_;
+  std::vector<PinnedProcess> runs_;
   std::vector<pollfd> fds_;
 };
 

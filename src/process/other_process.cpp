@@ -19,7 +19,7 @@ using base::fail;
 using base::Readiness;
 using base::Result;
 
-Result<Held> hold_other_process(pid_t pid) {
+Result<PinnedProcess> pin_other_process(pid_t pid) {
   const auto name = std::to_string(pid);
   if (pid == ::getpid()) return fail(ErrorCode::usage, name + " is this rlock itself; in a script write $$");
   // The kernel keeps most signals from it, SIGKILL too, and what it started is all there is. A container's script is
@@ -32,7 +32,7 @@ Result<Held> hold_other_process(pid_t pid) {
   // A thread has a number too. ENOENT: newer kernels say so.
   if (!fd && (errno == EINVAL || errno == ENOENT)) return fail(ErrorCode::usage, name + " is not a process");
   if (!fd) return base::fail_errno(ErrorCode::internal, "pidfd_open, which Linux has since 5.3");
-  Held other(read_process(pid).value_or(Process{.pid = pid}), std::move(fd));
+  PinnedProcess other(read_process(pid).value_or(Process{.pid = pid}), std::move(fd));
   if (!other.is_alive()) return fail(ErrorCode::usage, "process " + name + " has ended");
   if (other.send(0) == EPERM) {
     return fail(ErrorCode::usage, "process " + name + " belongs to another user");

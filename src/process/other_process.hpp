@@ -10,10 +10,10 @@
 
 namespace rlock::process {
 
-/// A process that is not ours, held by a pidfd. Fails with usage where there is none, or none that may be signalled by
-/// us; with internal where the kernel cannot hold it (pidfd_open, Linux 5.3). The messages tell what pid is, not where
-/// it comes from.
-base::Result<Held> hold_other_process(pid_t pid);
+/// A process that is not ours, pinned by a pidfd. Fails with usage where there is none, or none that may be signalled
+/// by us; with internal where the kernel cannot pin it (pidfd_open, Linux 5.3). The messages tell what pid is, not
+/// where it comes from.
+base::Result<PinnedProcess> pin_other_process(pid_t pid);
 
 /// The standard error of a process, fetched when it is needed: nothing is held open meanwhile. pidfd: of the process;
 /// any other descriptor is one that cannot tell.
@@ -24,12 +24,12 @@ void say(const base::Fd& standard_error, std::string_view line);
 /// Waits as `inner` does, and is interrupted when a process has ended.
 class WhileAlive final : public base::Poller {
  public:
-  WhileAlive(base::Poller& inner, const Held& other) : inner_(inner), other_(other) {}
+  WhileAlive(base::Poller& inner, const PinnedProcess& other) : inner_(inner), other_(other) {}
   base::Readiness wait(std::span<pollfd> fds, base::Instant until) override;
 
  private:
   base::Poller& inner_;
-  const Held& other_;
+  const PinnedProcess& other_;
 };
 
 }  // namespace rlock::process

@@ -124,7 +124,7 @@ bool is_guard_or_keeper(const Process& process) {
 
 base::Fd open_pid(pid_t pid) { return base::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-bool Held::refresh() {
+bool PinnedProcess::refresh() {
   if (fd_ && base::is_readable(fd_.get())) return false;
   auto now = read_process(process_.pid);
   if (!now) return static_cast<bool>(fd_) || lacks_descriptors();
@@ -133,13 +133,13 @@ bool Held::refresh() {
   return true;
 }
 
-bool Held::is_alive() const {
+bool PinnedProcess::is_alive() const {
   if (fd_) return !base::is_readable(fd_.get());
   const auto now = read_process(process_.pid);
   return now && *now == process_ && !now->is_dead();
 }
 
-int Held::send(int number) const {
+int PinnedProcess::send(int number) const {
   if (fd_) {
     if (::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0) == 0) return 0;
     if (errno == ESRCH) return ESRCH;

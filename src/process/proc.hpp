@@ -52,13 +52,14 @@ bool is_guard_or_keeper(const Process& process);
 /// A pidfd; none where the kernel has none or denies them, no descriptor is left, or there is no such process.
 base::Fd open_pid(pid_t pid);
 
-/// A process, held by a pidfd if possible: a later process with its pid is never taken for it (R18 of tests/PROOFS.md).
-class Held {
+/// A process, pinned by a pidfd if possible: a later process with its pid is never taken for it (R18 of
+/// tests/PROOFS.md).
+class PinnedProcess {
  public:
-  Held(Process process, base::Fd fd) : process_(std::move(process)), fd_(std::move(fd)) {}
+  PinnedProcess(Process process, base::Fd fd) : process_(std::move(process)), fd_(std::move(fd)) {}
 
   const Process& process() const { return process_; }
-  /// Readable when it has ended, also while its parent has not reaped it. -1: it is not held by a pidfd.
+  /// Readable when it has ended, also while its parent has not reaped it. -1: it is not pinned by a pidfd.
   int fd() const { return fd_.get(); }
   /// Reads anew what /proc says of it. false: it has ended.
   bool refresh();

@@ -143,7 +143,7 @@ class Supervisor {
         if (!command_got(*signal)) signal_child(signal->number);
       } else if (stopping_ || !EndingSignal::is_for_good(signal->number)) {
         family_.look(permit_.stop_at());
-        say_refused(family_.tell(signal->number, child_));
+        say_refused(family_.signal_all_but(signal->number, child_));
       }  // else is_over() acts on it
     }
     if (signals_.take_stop()) {
@@ -186,8 +186,8 @@ class Supervisor {
     family_.look(now + (kill_at_ - now) / 2);
     signal_child(number);
     signal_child(SIGCONT);
-    say_refused(family_.tell(number, child_));
-    family_.tell(SIGCONT, child_);
+    say_refused(family_.signal_all_but(number, child_));
+    family_.signal_all_but(SIGCONT, child_);
   }
 
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }

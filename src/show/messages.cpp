@@ -40,9 +40,9 @@ base::LogFields holder_fields(const lock::Record& holder) {
 }
 
 std::string held_text(const lock::Busy& busy, const std::string& server) {
-  if (busy.kept_for) {
+  if (busy.young_for) {
     return "which is kept for its earlier holders for " +
-           base::age_text(std::chrono::ceil<std::chrono::seconds>(*busy.kept_for)) + " more: " + server +
+           base::age_text(std::chrono::ceil<std::chrono::seconds>(*busy.young_for)) + " more: " + server +
            " restarted a moment ago";
   }
   if (busy.is_other_data) return "whose key on the server is other data, not a lock";
@@ -56,7 +56,7 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
 base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
   base::LogFields fields{{"key", key}};
   if (busy.rank >= 0) fields.emplace_back("ahead", busy.rank);
-  if (busy.kept_for) fields.emplace_back("kept_ms", std::int64_t{busy.kept_for->count()});
+  if (busy.young_for) fields.emplace_back("kept_ms", std::int64_t{busy.young_for->count()});
   if (busy.holder) fields.emplace_back("holder", holder_fields(*busy.holder));
   return fields;
 }
@@ -96,10 +96,10 @@ Lost Lost::to_other(const std::string& key, int exit_status, const lock::Record*
   return lost;
 }
 
-void Lost::tell() const { base::log_error(message, event); }
+void Lost::report() const { base::log_error(message, event); }
 
 std::string Lost::for_syslog() const {
-  tell();
+  report();
   return base::log_line(base::LogLevel::error, message, event);
 }
 

@@ -10,7 +10,7 @@ namespace rlock::show {
 /// "ann@web1 pid 12 (LABEL) since 14:05:12": for a line that names the holder and has more to say.
 std::string holder_text(const lock::Record& holder);
 
-/// The same for programs, in the names of `status --json`.
+/// The holder for programs, in the names of `status --json`.
 base::LogFields holder_fields(const lock::Record& holder);
 
 /// "held by ...", or why the lock cannot be had though nobody holds it. server: its name.
@@ -29,7 +29,7 @@ void report_released(const std::string& key, std::uint64_t fence, std::chrono::n
 /// "exit 3", "exit 124 (timed out)", "signal 15".
 std::string ending_text(const lock::LastRun& run);
 
-/// The same for programs, in the names of `status --json`.
+/// The end for programs, in the names of `status --json`.
 base::LogFields ending_fields(const lock::LastRun& run);
 
 /// What is said of a lock that was lost: a message, and its event for programs.
@@ -44,7 +44,7 @@ struct Lost {
   /// or somebody else does. holder: nullptr where it is not known who.
   static Lost to_other(const std::string& key, int exit_status, const lock::Record* holder);
 
-  void tell() const;
+  void report() const;
   /// By a process without standard error: to syslog alone. Returns the line for whoever has one.
   std::string for_syslog() const;
 

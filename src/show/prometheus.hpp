@@ -11,7 +11,7 @@ namespace rlock::show {
 /// not print stands as printable() shows it. unseen: how many servers did not answer, though others did.
 std::string metrics(const std::vector<ListedLock>& snapshots, std::size_t unseen);
 
-/// The same where the server could not be asked: rlock_up is 0, and nothing else is known.
+/// The metrics where the server could not be asked: rlock_up is 0, and nothing else is known.
 std::string metrics_of_outage();
 
 }  // namespace rlock::show

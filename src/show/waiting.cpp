@@ -101,12 +101,12 @@ std::string Waiting::line(Instant now, std::size_t columns) const {
   }
   if (!busy_) return text;
   if (busy_->rank >= 0) text += busy_->rank == 0 ? ", next" : ", " + std::to_string(busy_->rank) + " ahead";
-  return text + (busy_->kept_for ? ", " : "; ") + held(now);
+  return text + (busy_->young_for ? ", " : "; ") + held(now);
 }
 
 // As held_text() says it, in the order of what may be cut off.
 std::string Waiting::held(Instant now) const {
-  if (busy_->kept_for || !busy_->holder) return held_text(*busy_, server_);
+  if (busy_->young_for || !busy_->holder) return held_text(*busy_, server_);
   const auto& holder = *busy_->holder;
   std::string text = holder.mode.is_for_several() ? "held by several, one of them " : "held by ";
   text += holder.who.user + "@" + holder.who.host + " since " + base::local_time_text(holder.since_us);

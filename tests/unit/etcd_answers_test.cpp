@@ -156,7 +156,7 @@ TEST(EtcdAnswers, WhatMakesNoSenseIsSaidToMakeNone) {
     EXPECT_FALSE(confirmed && *confirmed) << text;
     expect_not_understood(confirmed, text);
     expect_not_understood(store.look(wait), text);
-    expect_not_understood(store.keep(wait), text);
+    expect_not_understood(store.keep_alive(wait), text);
     expect_not_understood(store.find("t", wait), text);
     expect_not_understood(store.leave({}, wait), text);
     expect_not_understood(store.was_released("t", wait), text);

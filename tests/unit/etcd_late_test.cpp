@@ -173,7 +173,7 @@ TEST_F(EtcdLateTest, AReleaseWithoutAnAnswerIsKnown) {
 TEST_F(EtcdLateTest, AHoldThatComesLateDoesNotCutTheOneThatCounts) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", holding(10s)));
-  LeaveOptions leaving{.hold = 5s, .kept = of_state(State::ended, 5s)};
+  LeaveOptions leaving{.hold = 5s, .ended = of_state(State::ended, 5s)};
   one.client.next(Fault::held_back);
   ASSERT_FALSE(one.store.leave(leaving, wait()));
   leaving.hold = 60s;

@@ -140,8 +140,8 @@ TEST_F(EtcdStoreTest, WhatLeavesMayBeRememberedOrKeepItsPlace) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", holding(30s)));
   ASSERT_TRUE(another().enter("two", waiting(30s)));
-  LeaveOptions leaving{.hold = 5s, .kept = holding(30s), .last_run = "0 ok", .remembered = 24h};
-  leaving.kept.state = State::ended;
+  LeaveOptions leaving{.hold = 5s, .ended = holding(30s), .last_run = "0 ok", .remembered = 24h};
+  leaving.ended.state = State::ended;
   EXPECT_TRUE(*one.store.leave(leaving, wait()));
   EXPECT_FALSE(one.store.may_be_there());
   auto seen = queue();
@@ -269,10 +269,10 @@ TEST_F(EtcdStoreTest, SinceWhenALockIsHeldIsKnownAfterARenewalToo) {
 TEST_F(EtcdStoreTest, AWaiterIsKept) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", waiting(10s)));
-  EXPECT_TRUE(*one.store.keep(wait()));
+  EXPECT_TRUE(*one.store.keep_alive(wait()));
   EXPECT_EQ(one.client.paths.back(), "/v3/lease/keepalive");
   ASSERT_TRUE(*one.store.leave({}, wait()));
-  EXPECT_FALSE(*one.store.keep(wait()));
+  EXPECT_FALSE(*one.store.keep_alive(wait()));
 }
 
 }  // namespace

@@ -148,24 +148,25 @@ TEST(Family, IsFoundByItsMarkerAndNobodyFromBefore) {
   const auto finds_child = [&](const std::string& marker, unsigned long long since) {
     Family family({.marker = marker, .since = since, .adopts = false});
     EXPECT_EQ(family.search(base::never), Looked::complete);
-    return std::ranges::count(family.members(), tree.child(), [](const Held& held) { return held.process().pid; });
+    return std::ranges::count(family.members(), tree.child(),
+                              [](const PinnedProcess& held) { return held.process().pid; });
   };
   EXPECT_EQ(finds_child(path_variable(), 0), 1);
   EXPECT_EQ(finds_child(path_variable(), read_process(tree.child())->start + 1), 0);
   EXPECT_EQ(finds_child(path_variable() + "?", 0), 0);
 }
 
-TEST(Held, IsAliveAsAZombieThatHasOtherThreads) {
+TEST(PinnedProcess, IsAliveAsAZombieThatHasOtherThreads) {
   EXPECT_TRUE((Process{.state = 'Z', .threads = 1}).is_dead());
   EXPECT_FALSE((Process{.state = 'Z', .threads = 2}).is_dead());
 }
 
-TEST(Held, SendsNothingToALaterProcessWithItsPid) {
+TEST(PinnedProcess, SendsNothingToALaterProcessWithItsPid) {
   const Tree tree;
   auto earlier = *read_process(tree.child());
   --earlier.start;
-  EXPECT_EQ(Held(earlier, {}).send(0), ESRCH);
-  EXPECT_EQ(Held(*read_process(tree.child()), {}).send(0), 0);
+  EXPECT_EQ(PinnedProcess(earlier, {}).send(0), ESRCH);
+  EXPECT_EQ(PinnedProcess(*read_process(tree.child()), {}).send(0), 0);
 }
 
 }  // namespace

@@ -75,13 +75,13 @@ class FakeStore final : public OrderedStore {
                                         [&](const Listed& it) { return it.entry.order == entry.order; });
            });
   }
-  Result<bool> keep(base::Wait) override { return own() != nullptr; }
+  Result<bool> keep_alive(base::Wait) override { return own() != nullptr; }
   Result<bool> leave(const LeaveOptions& leaving, base::Wait) override {
     if (own() == nullptr) return false;
     if (!leaving.last_run.empty()) members_.last_run = leaving.last_run;
     if (leaving.is_told) members_.released.push_back(token_);
     if (leaving.hold > 0ms) {
-      own()->record = leaving.kept;
+      own()->record = leaving.ended;
     } else {
       end(token_);
     }

@@ -30,7 +30,7 @@ class FakeVoter final : public Voter {
     const auto sent = BootClock::now();
     asked.push_back(queue == lock::Queue::yes ? "queue" : "acquire");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
-    if (holder.empty() && is_young) return lock::Busy{.kept_for = 1s};
+    if (holder.empty() && is_young) return lock::Busy{.young_for = 1s};
     if (holder.empty()) holder = request.token, fence_of_holder = ++last_fence;
     if (on_grant && holder == request.token) on_grant();
     if (holder != request.token)
@@ -325,7 +325,7 @@ TEST_F(QuorumTest, YoungServersDoNotVote) {
   for (const std::size_t i : {0U, 1U, 2U}) s_[i]->is_young = true;
   const auto acquired = acquire();
   ASSERT_TRUE(is_busy(acquired));
-  EXPECT_TRUE(std::get<lock::Busy>(*acquired).kept_for);
+  EXPECT_TRUE(std::get<lock::Busy>(*acquired).young_for);
   EXPECT_EQ(ours(), 0U);
 }
 

@@ -76,10 +76,10 @@ std::optional<std::vector<T>> list_at(const Json& object, const char* name, Read
   return list;
 }
 
-std::optional<Done> read_step(const Json& step) {
+std::optional<StepResult> read_step(const Json& step) {
   const Json* const range = at(step, "response_range");
   if (range != nullptr) return read_range(*range);
-  return step.is_object() ? std::optional(Done{}) : std::nullopt;
+  return step.is_object() ? std::optional(StepResult{}) : std::nullopt;
 }
 
 struct Event {
@@ -105,12 +105,12 @@ std::string reason_of(const Json& message) {
 
 }  // namespace
 
-std::optional<Done> read_range(const Json& answer) {
+std::optional<StepResult> read_range(const Json& answer) {
   if (!answer.is_object()) return std::nullopt;
   auto found = list_at<KeyValue>(answer, "kvs", read_key_value);
   const auto count = integer_at(answer, "count");
   if (!found || !count || *count < 0) return std::nullopt;
-  return Done{std::move(*found), base::count_of(*count)};
+  return StepResult{std::move(*found), base::count_of(*count)};
 }
 
 std::optional<Outcome> read_transaction(const Json& answer) {
@@ -118,7 +118,7 @@ std::optional<Outcome> read_transaction(const Json& answer) {
   if (header == nullptr) return std::nullopt;
   const auto revision = revision_at(*header, "revision");
   const auto held = flag_at(answer, "succeeded");
-  auto steps = list_at<Done>(answer, "responses", read_step);
+  auto steps = list_at<StepResult>(answer, "responses", read_step);
   if (!revision || *revision == 0 || !held || !steps) return std::nullopt;
   return Outcome{*held, *revision, std::move(*steps)};
 }

@@ -22,7 +22,7 @@ struct KeyValue {
 };
 
 /// What one step of a transaction has done.
-struct Done {
+struct StepResult {
   std::vector<KeyValue> found;
   std::int64_t count = 0;  ///< of the whole range
 };
@@ -30,11 +30,11 @@ struct Done {
 struct Outcome {
   bool held = false;           ///< whether all conditions did
   std::uint64_t revision = 0;  ///< of the store behind it
-  std::vector<Done> steps;
+  std::vector<StepResult> steps;
 };
 
 std::optional<Outcome> read_transaction(const nlohmann::json& answer);
-std::optional<Done> read_range(const nlohmann::json& answer);
+std::optional<StepResult> read_range(const nlohmann::json& answer);
 
 /// Of a grant, of keep_alive() and of time_to_live(): the seconds; 0 or less: there is no such lease, or hardly.
 std::optional<std::int64_t> read_seconds(const nlohmann::json& answer);

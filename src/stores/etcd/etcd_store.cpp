@@ -52,7 +52,7 @@ void EtcdStore::name_entry(const std::string& token, std::string key) {
 void EtcdStore::forget_entry() {
   fence_ = version_ = 0;
   lease_ = 0;
-  kept_until_ = {};
+  lasts_until_ = {};
 }
 
 // false: the one that we had is gone, and this is another one under its name.
@@ -60,7 +60,7 @@ bool EtcdStore::adopt(const KeyValue& entry) {
   if (fence_ != 0 && fence_ != entry.created) return false;
   const auto record = Record::decode(entry.value);
   if (record && record->state != Record::State::waits && entry.version != version_) {
-    kept_until_ = std::max(kept_until_, BootClock::now() + record->ttl);
+    lasts_until_ = std::max(lasts_until_, BootClock::now() + record->ttl);
   }
   fence_ = entry.created;
   version_ = entry.version;
@@ -69,7 +69,7 @@ bool EtcdStore::adopt(const KeyValue& entry) {
   return true;
 }
 
-View EtcdStore::view_of(const Outcome& outcome, const Done& names, Instant sent) {
+View EtcdStore::view_of(const Outcome& outcome, const StepResult& names, Instant sent) {
   revision_ = outcome.revision;
   View view;
   view.fence = fence_;
@@ -83,7 +83,7 @@ View EtcdStore::view_of(const Outcome& outcome, const Done& names, Instant sent)
   return view;
 }
 
-std::optional<Listed> EtcdStore::head_of(const Done& first) {
+std::optional<Listed> EtcdStore::head_of(const StepResult& first) {
   if (first.found.empty()) return std::nullopt;
   return to_listed(first.found.front());
 }
@@ -163,7 +163,7 @@ Result<std::optional<Listed>> EtcdStore::find(const std::string& token, Wait wai
   adopt(entry);
   const auto left = RLOCK_TRY(gateway_.times_left({&entry.lease, 1}, wait));
   // What is left is told in whole seconds.
-  if (left.front()) kept_until_ = std::min(kept_until_, BootClock::now() + *left.front() + std::chrono::seconds(1));
+  if (left.front()) lasts_until_ = std::min(lasts_until_, BootClock::now() + *left.front() + std::chrono::seconds(1));
   auto listed = to_listed(entry);
   listed.ttl_left = left.front();
   return listed;
@@ -176,7 +176,7 @@ Result<std::optional<View>> EtcdStore::move(Record record, const std::vector<Jso
   const auto asked = record.ttl;
   std::optional<Lease> lease;
   for (int tries = 0; tries < max_tries; ++tries) {
-    if (record.state != Record::State::ended) record.ttl = ordered::at_least(asked, kept_until_);
+    if (record.state != Record::State::ended) record.ttl = ordered::at_least(asked, lasts_until_);
     auto moved = RLOCK_TRY(try_to_move(record, more, lease, wait));
     if (moved.how == Moved::How::moved) return std::move(moved.view);
     if (moved.how == Moved::How::gone) return std::nullopt;
@@ -258,8 +258,8 @@ Result<bool> EtcdStore::stand(std::span<const Entry> entries, Wait wait) {
   return stands(0, fence_);
 }
 
-Result<bool> EtcdStore::keep(Wait wait) {
-  const Call call = keep_alive(lease_);
+Result<bool> EtcdStore::keep_alive(Wait wait) {
+  const Call call = etcd::keep_alive(lease_);
   const auto answers = RLOCK_TRY(gateway_.ask({&call, 1}, wait));
   return RLOCK_TRY(gateway_.seconds(answers.front())) > 0;
 }

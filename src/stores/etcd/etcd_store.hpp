@@ -35,7 +35,7 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
   base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
-  base::Result<bool> keep(base::Wait wait) override;
+  base::Result<bool> keep_alive(base::Wait wait) override;
   base::Result<bool> leave(const ordered::LeaveOptions& leaving, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
 
@@ -96,26 +96,26 @@ class EtcdStore final : public ordered::OrderedStore {
   void name_entry(const std::string& token, std::string key);
   bool adopt(const KeyValue& entry);
   void forget_entry();
-  ordered::View view_of(const Outcome& outcome, const Done& names, base::Instant sent);
-  static std::optional<ordered::Listed> head_of(const Done& first);
+  ordered::View view_of(const Outcome& outcome, const StepResult& names, base::Instant sent);
+  static std::optional<ordered::Listed> head_of(const StepResult& first);
 
   static ordered::Listed to_listed(const KeyValue& entry);
   base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,
                                std::vector<ordered::Queue>& queues, std::vector<Held>& held, base::Wait wait);
-  static void append(const Done& entries, const Done& last_run, std::int64_t most, std::vector<ordered::Queue>& queues,
-                     std::vector<Held>& held);
+  static void append(const StepResult& entries, const StepResult& last_run, std::int64_t most,
+                     std::vector<ordered::Queue>& queues, std::vector<Held>& held);
 
   Gateway gateway_;
   Keys keys_;
   std::string wire_key_;
   Range queue_;
 
-  std::string token_;           ///< of our entry
-  std::string key_;             ///< of our entry
-  std::uint64_t fence_ = 0;     ///< of our entry; 0: not known
-  std::uint64_t version_ = 0;   ///< the last one that we know of; 0: none
-  LeaseId lease_ = 0;           ///< under which it was then
-  base::Instant kept_until_{};  ///< somebody else has asked for a lease that may last until then
+  std::string token_;            ///< of our entry
+  std::string key_;              ///< of our entry
+  std::uint64_t fence_ = 0;      ///< of our entry; 0: not known
+  std::uint64_t version_ = 0;    ///< the last one that we know of; 0: none
+  LeaseId lease_ = 0;            ///< under which it was then
+  base::Instant lasts_until_{};  ///< somebody else has asked for a lease that may last until then
   bool may_be_there_ = false;
   Leases leases_;
 

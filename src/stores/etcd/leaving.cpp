@@ -77,7 +77,7 @@ Result<bool> EtcdStore::leave(const LeaveOptions& leaving, Wait wait) {
   bool was_there = false;
   if (leaving.hold > base::Duration::zero()) {
     RLOCK_TRY(grant_shared(left, wait));
-    auto record = leaving.kept;
+    auto record = leaving.ended;
     record.ttl = leaving.hold;
     was_there = RLOCK_TRY(move(std::move(record), left.puts, wait)).has_value();
   } else {

@@ -107,8 +107,8 @@ Result<void> EtcdStore::read_some(std::span<const std::string> wire_keys, std::i
   return {};
 }
 
-void EtcdStore::append(const Done& entries, const Done& last_run, std::int64_t most, std::vector<Queue>& queues,
-                       std::vector<Held>& held) {
+void EtcdStore::append(const StepResult& entries, const StepResult& last_run, std::int64_t most,
+                       std::vector<Queue>& queues, std::vector<Held>& held) {
   Queue queue;
   queue.size = entries.count;
   for (const auto& entry : entries.found) {

@@ -33,7 +33,7 @@ constexpr Duration pause_of_far_rank = 1s;
 constexpr Duration least_rest = 2min;
 constexpr Duration rest_of_rank = 2s;
 // A first waiter whose member is silent asks another one, before its turn passes.
-constexpr Duration patience_of_first = 1s;
+constexpr Duration max_try_of_first = 1s;
 constexpr std::size_t max_holders_seen = 16;
 constexpr Duration claim_of_rank = 10ms;
 
@@ -61,7 +61,7 @@ Result<std::optional<View>> Ordered::enter(const lock::Request& request, lock::Q
   record_ = record;
   // Before the first answer nobody knew the store's time.
   if (record_->since_us == 0) record_->since_us = store_->now_us();
-  kept_at_ = BootClock::now();
+  kept_alive_at_ = BootClock::now();
   return view;
 }
 
@@ -74,7 +74,7 @@ Result<std::optional<View>> Ordered::confirm(Record record, Wait wait) {
   auto view = store_->confirm(record, wait);
   if (view) record_.reset();
   if (view && *view) record_ = std::move(record);
-  if (view && *view) kept_at_ = BootClock::now();
+  if (view && *view) kept_alive_at_ = BootClock::now();
   return view;
 }
 
@@ -87,7 +87,7 @@ Result<std::optional<View>> Ordered::take_up(const lock::Request& request, Wait 
 // Where those have gone that were ahead, it is our turn, and the confirmation that we need shows whether it is.
 Result<std::optional<View>> Ordered::look_again(const lock::Request& request, Wait wait) {
   if (record_->state == Record::State::holds || (!is_unclear_ && holds(mode_, ahead_))) return take_up(request, wait);
-  if (!RLOCK_TRY(keep(wait))) return std::nullopt;
+  if (!RLOCK_TRY(keep_alive(wait))) return std::nullopt;
   auto view = RLOCK_TRY(store_->look(wait));
   if (!view) record_.reset();
   return view;
@@ -97,10 +97,10 @@ Result<std::optional<View>> Ordered::look_again(const lock::Request& request, Wa
 Duration Ordered::lease_of_waiter() const { return std::min(record_->ttl, store_->max_lease()); }
 
 // false: our entry is gone. Whoever looks at the pace of next_look() is in time.
-Result<bool> Ordered::keep(Wait wait) {
-  if (BootClock::now() < kept_at_ + lock::renewal_pause(lease_of_waiter())) return true;
-  if (!RLOCK_TRY(store_->keep(wait))) record_.reset();
-  kept_at_ = BootClock::now();
+Result<bool> Ordered::keep_alive(Wait wait) {
+  if (BootClock::now() < kept_alive_at_ + lock::renewal_pause(lease_of_waiter())) return true;
+  if (!RLOCK_TRY(store_->keep_alive(wait))) record_.reset();
+  kept_alive_at_ = BootClock::now();
   return record_.has_value();
 }
 
@@ -128,7 +128,7 @@ bool Ordered::may_rest() const {
 // Whether nothing has happened that concerns us.
 Result<bool> Ordered::rests(Wait wait) {
   if (!may_rest()) return false;
-  if (busy_.rank < watchers) wait = wait.at_most(BootClock::now() + patience_of_first);
+  if (busy_.rank < watchers) wait = wait.at_most(BootClock::now() + max_try_of_first);
   auto stand = store_->stand(resting_behind_, wait);
   is_unclear_ |= !stand || !*stand;
   return stand;
@@ -137,7 +137,7 @@ Result<bool> Ordered::rests(Wait wait) {
 Result<lock::Acquired> Ordered::acquire(const lock::Request& request, lock::Queue queue, Wait wait) {
   wait = bounded(wait);
   mode_ = request.mode;
-  if (RLOCK_TRY(rests(wait)) && RLOCK_TRY(keep(wait))) {
+  if (RLOCK_TRY(rests(wait)) && RLOCK_TRY(keep_alive(wait))) {
     busy_.look_at = next_look();
     return busy_;
   }

@@ -52,7 +52,7 @@ class Ordered final : public lock::Backend {
   void rest_behind(std::span<const Listed> heads);
   base::Result<void> watch(const Watched& watched, base::Wait wait);
   base::Result<void> claim(const std::string& token, std::vector<Listed> heads, base::Wait wait);
-  base::Result<bool> keep(base::Wait wait);
+  base::Result<bool> keep_alive(base::Wait wait);
   base::Duration lease_of_waiter() const;
   bool is_near() const;
   bool may_rest() const;
@@ -81,7 +81,7 @@ class Ordered final : public lock::Backend {
   std::vector<Entry> resting_behind_;
   lock::Busy busy_;  ///< what was met last
   base::Instant looked_at_{};
-  base::Instant kept_at_{};  ///< when our entry got its lease, as a waiter
+  base::Instant kept_alive_at_{};  ///< when our entry got its lease, as a waiter
   Claims claims_;
   bool release_unanswered_ = false;
 };

@@ -97,10 +97,10 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
 Result<LeaveOptions> Ordered::leave_options(const lock::Request& request, const lock::ReleaseOptions& options,
                                             Wait wait) {
   LeaveOptions leaving{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
-  if (record_) leaving.kept = *record_;
-  leaving.kept.state = Record::State::ended;
-  leaving.kept.since_us = store_->now_us();
-  leaving.kept.ttl = options.hold;
+  if (record_) leaving.ended = *record_;
+  leaving.ended.state = Record::State::ended;
+  leaving.ended.since_us = store_->now_us();
+  leaving.ended.ttl = options.hold;
   if (options.last_run.empty()) return leaving;
   // One that has failed does not make the last success forgotten.
   const bool has_succeeded = options.last_run.starts_with("0 ");

@@ -63,7 +63,7 @@ struct Queue {
 /// What is left behind by an entry that goes.
 struct LeaveOptions {
   base::Duration hold{};  ///< the entry stays for so long, with this record; zero: it goes
-  Record kept{};
+  Record ended{};
   std::string last_run{};       ///< of the lock, for Queue::last_run; empty: what is there stays
   base::Duration remembered{};  ///< for how long that is to be kept at least
   bool is_told = false;         ///< was_released() is to say so for a while
@@ -122,7 +122,7 @@ class OrderedStore {
   /// others, so that this decides only whether to look. Costs less than a look does.
   virtual base::Result<bool> stand(std::span<const Entry> entries, base::Wait wait) = 0;
   /// Keeps the entry of a waiter for another ttl of its last record. false: it is gone, as far as this member knows.
-  virtual base::Result<bool> keep(base::Wait wait) = 0;
+  virtual base::Result<bool> keep_alive(base::Wait wait) = 0;
   /// Ends our entry, and whatever of an earlier try may still make one. false: it was gone.
   virtual base::Result<bool> leave(const LeaveOptions& leaving, base::Wait wait) = 0;
   /// Whether an entry may be there: one was found, made, or asked for without an answer.

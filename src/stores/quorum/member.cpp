@@ -82,7 +82,7 @@ Member::Answer Member::heard(lock::Acquired acquired) {
   }
   busy_ = std::get<lock::Busy>(std::move(acquired));
   if (asked_for_.ticket == 0) asked_for_.ticket = busy_->ticket;
-  return busy_->kept_for ? Answer::young : Answer::held;
+  return busy_->young_for ? Answer::young : Answer::held;
 }
 
 void Member::renew(lock::Watch watch, Instant until) {

@@ -244,7 +244,7 @@ Result<lock::Acquired> Quorum::why_not() const {
   // Young servers: how long until enough of them vote.
   std::vector<Duration> young;
   for (const auto& member : members_) {
-    if (member->answer() == Member::Answer::young) young.push_back(*member->busy()->kept_for);
+    if (member->answer() == Member::Answer::young) young.push_back(*member->busy()->young_for);
   }
   const auto failed = count([](const Member& m) { return m.answer() == Member::Answer::failed || m.is_running(); });
   if (young.empty() || failed > members_.size() - quorum_) return unavailable();
@@ -252,7 +252,7 @@ Result<lock::Acquired> Quorum::why_not() const {
   const auto others = members_.size() - failed - young.size();
   const auto kept = young[std::min(young.size() - 1, quorum_ > others ? quorum_ - others - 1 : 0)];
   lock::Busy busy;
-  busy.kept_for = busy.holder_ttl = kept;
+  busy.young_for = busy.holder_ttl = kept;
   busy.look_at = now + std::min(kept, max_look);
   return busy;
 }

@@ -86,7 +86,7 @@ Result<Answer> Protocol::read_answer(const Reply& reply) const {
                     .is_other_data = known == -2,
                     .is_for_libraries = known == -3,
                     .holder = lock::Record::decode(items[5].text)};
-    if (items[6].integer > 0) busy.kept_for = span_of(items[6].integer);
+    if (items[6].integer > 0) busy.young_for = span_of(items[6].integer);
     return NotHeld{time_us_of(items[1].integer), std::move(busy)};
   }
   if (first_of(reply, "iit") == 2) {

@@ -78,7 +78,7 @@ class Protocol {
   base::Result<void> untrack(base::Wait wait);
   /// From here on what is pushed about this lock to this token is heard.
   void attend(const lock::Request& request);
-  /// What was pushed since the last time, as far as somebody attends.
+  /// What was pushed since the last call; nothing before attend().
   base::Result<Pushed> pushed();
 
   /// Whether the last script was served by a Cluster that is moving the keys of the lock.

@@ -20,7 +20,7 @@ Result<lock::Acquired> SingleServer::acquire(const lock::Request& request, lock:
   if (session.sent_at() != before) may_hold_ = true;
   if (!answer) {
     unanswered_ |= session.is_unanswered(answer, before);
-    is_lost_ |= session.sent_at() != before;
+    may_come_late_ |= session.sent_at() != before;
     return std::unexpected(std::move(answer).error());
   }
   if (std::holds_alternative<lock::AlreadySucceeded>(*answer)) may_hold_ = might_hold;
@@ -95,7 +95,7 @@ Result<void> SingleServer::give_back(const lock::Request& request, Wait wait) {
   const auto released = protocol_.release(request, {}, Tombstone::no, wait);
   may_give_back_ = !released && protocol_.session().sent_at() != before;
   if (!released) return std::unexpected(released.error());
-  may_hold_ = unanswered_ = is_lost_;
+  may_hold_ = unanswered_ = may_come_late_;
   return {};
 }
 

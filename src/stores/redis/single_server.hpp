@@ -55,8 +55,8 @@ class SingleServer : public quorum::Voter {
   Waiter waiter_;
   Holder holder_;
   bool may_hold_ = false;
-  bool unanswered_ = false;  ///< a request went unanswered: it may have been granted or queued
-  bool is_lost_ = false;     ///< an acquire went unanswered: it may still come
+  bool unanswered_ = false;     ///< a request went unanswered: it may have been granted or queued
+  bool may_come_late_ = false;  ///< an acquire went unanswered: it may still come
   bool may_give_back_ = false;
   bool release_unanswered_ = false;  ///< a release went unanswered
 };

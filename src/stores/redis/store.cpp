@@ -76,7 +76,7 @@ Greeting greeting_of(const Address& address) {
           address.password_source};
 }
 
-// The same for all users of a server.
+// The server alone, whoever uses it.
 std::string place_name(const Address& address) {
   return address.transport == Transport::unix_socket ? address.path : address.endpoints.front().name();
 }
@@ -103,7 +103,7 @@ Result<void> check_mode(const Settings& settings, std::size_t servers) {
   return {};
 }
 
-// The same server, with the files that its URL names as absolute paths.
+// The address with the files that its URL names as absolute paths.
 Address movable(Address address) {
   if (address.tls) address.tls = net::with_absolute_paths(*std::move(address.tls));
   if (!address.sentinel_password_file.empty()) {

@@ -60,7 +60,7 @@ bool is_same(const lock::Record& one, const lock::Record& other) {
 bool is_same(const lock::Busy& one, Instant end, const lock::Busy& other, Instant other_end) {
   const bool is_same_holder = one.holder && other.holder ? is_same(*one.holder, *other.holder)
                                                          : one.holder.has_value() == other.holder.has_value();
-  return is_same_holder && one.rank == other.rank && one.kept_for.has_value() == other.kept_for.has_value() &&
+  return is_same_holder && one.rank == other.rank && one.young_for.has_value() == other.young_for.has_value() &&
          std::chrono::abs(end - other_end) <= same_end;
 }
 

@@ -29,7 +29,7 @@ class Session {
   base::Result<std::vector<Answer>> create(base::Duration timeout, std::span<const Request> requests, base::Wait wait);
   /// Another process's; nothing is connected.
   void take_up(SessionId id);
-  /// The same session, with more that others need.
+  /// The name under which other processes open this session: its id, with what they need besides.
   void take_name(const SessionId& id) { id_ = id; }
   /// nullopt: none was made or taken up.
   const std::optional<SessionId>& id() const { return id_; }

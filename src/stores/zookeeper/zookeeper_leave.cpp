@@ -68,7 +68,7 @@ Result<std::vector<Request>> ZookeeperStore::last_writes(const LeaveOptions& lea
   if (leaving.hold > base::Duration::zero()) {
     auto kept = *own_;
     kept.is_kept = true;
-    auto record = leaving.kept;
+    auto record = leaving.ended;
     record.ttl = leaving.hold;
     auto id = *session_.id();
     id.fence = fence_;

@@ -164,7 +164,7 @@ Result<bool> ZookeeperStore::stand(std::span<const Entry> entries, Wait wait) {
   });
 }
 
-Result<bool> ZookeeperStore::keep(Wait wait) {
+Result<bool> ZookeeperStore::keep_alive(Wait wait) {
   if (!own_) return false;
   const auto answers = RLOCK_TRY(ask_as_us({ping()}, wait));
   if (!answers) return has_moved(wait);

@@ -32,7 +32,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::optional<ordered::View>> confirm(const ordered::Record& record, base::Wait wait) override;
   base::Result<std::optional<ordered::View>> look(base::Wait wait) override;
   base::Result<bool> stand(std::span<const ordered::Entry> entries, base::Wait wait) override;
-  base::Result<bool> keep(base::Wait wait) override;
+  base::Result<bool> keep_alive(base::Wait wait) override;
   base::Result<bool> leave(const ordered::LeaveOptions& leaving, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
   base::Duration max_lease() const override { return session_.id() ? lease_ : base::Duration::max(); }

@@ -19,7 +19,7 @@ std::optional<nlohmann::json> read_json(std::string_view text);
 /// What an answer comes to. Of errors, those that Client::flight() is to fail with are failures here; `name` stands for
 /// the member in their messages. Repeats nothing but what etcd itself says (R33 of tests/PROOFS.md).
 base::Result<Answer> read_answer(const net::HttpAnswer& http, const std::string& name);
-/// The same of one message of a stream; "result" of it.
+/// What one message of a stream comes to: its "result", or an error as of read_answer().
 base::Result<Answer> read_message(std::string_view line, const std::string& name);
 
 /// Whether the gateway of the member could not connect to the member itself: it shows a certificate that is for servers

@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 // A member that is cut off says so only after 7 s, and a frozen one never: there has to be time for another.
-constexpr base::Duration max_patience{2000};
+constexpr base::Duration member_timeout{2000};
 // What is sent before its answers are read has to fit into the buffers on the way, or both sides wait for each other.
 constexpr std::size_t max_batch = 32U << 10U;
 // Messages tell of entries that go, not of what they hold.
@@ -58,11 +58,11 @@ HttpClient::HttpClient(const Address& address, base::Duration timeout)
       timeout_(timeout) {}
 
 // Where all members have been silent, they are slow: whoever asks again and again at the same pace makes them slower.
-base::Duration HttpClient::patience() const {
-  return std::min(timeout_, max_patience * static_cast<base::Duration::rep>(1 + silent_ / members_.size()));
+base::Duration HttpClient::time_per_member() const {
+  return std::min(timeout_, member_timeout * static_cast<base::Duration::rep>(1 + silent_ / members_.size()));
 }
 
-Wait HttpClient::patient(Wait wait) const { return wait.at_most(BootClock::now() + patience()); }
+Wait HttpClient::bounded(Wait wait) const { return wait.at_most(BootClock::now() + time_per_member()); }
 
 std::string HttpClient::headers() const {
   return "Grpc-Metadata-hasleader: true\r\n" + (token_.empty() ? "" : "Authorization: " + token_ + "\r\n");
@@ -86,7 +86,7 @@ base::Error HttpClient::lost_by(const net::HttpAnswer& http, base::Error error) 
 
 Result<void> HttpClient::open(Wait wait) {
   if (http_ && http_->is_stale()) http_.reset();
-  if (!http_) http_ = RLOCK_TRY(connect_any(members_, patient(wait)));
+  if (!http_) http_ = RLOCK_TRY(connect_any(members_, bounded(wait)));
   if (user_.empty() || !token_.empty() || is_auth_off_) return {};
   return authenticate(wait);
 }
@@ -120,7 +120,7 @@ Result<void> HttpClient::ask_token(Wait wait) {
 
 // The first of the calls, as many as may travel together.
 Result<std::vector<Answer>> HttpClient::ask_batch(std::span<const Call> calls, Wait wait) {
-  wait = patient(wait);
+  wait = bounded(wait);
   std::size_t count = 0;
   for (std::size_t size = 0; count < calls.size(); ++count) {
     const auto body = text_of(calls[count].body);
@@ -188,10 +188,10 @@ Result<void> HttpClient::stream(const Call& call, Wait wait) {
   stream_.reset();
   if (!user_.empty() && token_.empty()) RLOCK_TRY(open(wait));
   const auto before = members_.at();
-  auto http = RLOCK_TRY(connect_any(members_, patient(wait)));
+  auto http = RLOCK_TRY(connect_any(members_, bounded(wait)));
   if (members_.at() != before) http_.reset();
   http.post(call.path, headers(), text_of(call.body));
-  if (auto sent = http.send(patient(wait)); !sent) return std::unexpected(lost(std::move(sent).error()));
+  if (auto sent = http.send(bounded(wait)); !sent) return std::unexpected(lost(std::move(sent).error()));
   stream_.emplace(std::move(http), members_.at());
   return {};
 }

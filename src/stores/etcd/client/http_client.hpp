@@ -48,8 +48,8 @@ class HttpClient final : public Client {
     bool is_doubtful = false;  ///< its member has failed: it may be silent for ever
   };
 
-  base::Duration patience() const;
-  base::Wait patient(base::Wait wait) const;
+  base::Duration time_per_member() const;
+  base::Wait bounded(base::Wait wait) const;
   base::Result<void> open(base::Wait wait);
   base::Result<void> authenticate(base::Wait wait);
   base::Result<void> ask_token(base::Wait wait);

@@ -37,9 +37,9 @@ class Locator {
   virtual bool has_moved() { return false; }
   /// Called before has_moved() for a connection that stands: time to ask anew, if what tells of moves was lost. May use
   /// a part of the wait.
-  virtual void keep_watch(base::Wait) {}
-  /// The same as far as somebody has told of it, without looking: asked after each reply, which is worth nothing where
-  /// it comes from a server that was replaced.
+  virtual void check_watch(base::Wait) {}
+  /// Whether a message has come that the server was replaced. Does not look for one elsewhere. Asked after each reply:
+  /// that of a server which was replaced is worth nothing.
   virtual bool has_news() { return false; }
   /// Descriptors that become readable when has_news() may have changed.
   virtual std::vector<int> watch_fds() const { return {}; }
@@ -53,7 +53,7 @@ class Locator {
   /// The last target said that the key is served at another place from now on (HOST:PORT, as a Cluster says it). True:
   /// locate() gives that place. False: none of this locator's kind.
   virtual bool redirected(const std::string&) { return false; }
-  /// The same for one request only. nullptr: none of this locator's kind.
+  /// A locator of that place for one request only. nullptr: none of this locator's kind.
   virtual std::unique_ptr<Locator> other(const std::string&) const { return nullptr; }
   /// From here on only the server of the last connection may be used: it keeps a lock, and another server in its place
   /// would not know it. Matters for a server that does not persist its data.

@@ -26,7 +26,7 @@ struct Reply {
 /// What an error reply means for the caller. The message repeats only the known beginning of its text: servers and
 /// proxies append the arguments of the command, which may be passwords or tokens (R33 of tests/PROOFS.md).
 base::Error error_of(const Reply& reply, std::string_view server);
-/// The same of the reply to AUTH with an empty password, sent for a user whose password nobody gave.
+/// What an error means as the reply to AUTH with an empty password, sent for a user whose password nobody gave.
 base::Error error_without_password(const Reply& reply, std::string_view server);
 
 /// The failure (internal) of a reply that has not the shape that its command promises.

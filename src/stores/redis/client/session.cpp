@@ -101,7 +101,7 @@ Result<void> Session::connect(Wait wait) {
 }
 
 Result<void> Session::open(Wait wait) {
-  if (connection_) locator_->keep_watch(bounded(wait));
+  if (connection_) locator_->check_watch(bounded(wait));
   if (connection_ && locator_->has_moved()) connection_.reset();
   if (!connection_) RLOCK_TRY(connect(bounded(wait)));
   is_chosen_ = true;

@@ -198,7 +198,7 @@ std::string SentinelLocator::known(const net::Endpoint& sentinel, Wait wait) con
   return names.empty() ? "" : "; it knows " + names;
 }
 
-void SentinelLocator::keep_watch(Wait wait) {
+void SentinelLocator::check_watch(Wait wait) {
   if (has_news()) return;
   if (watch_ && BootClock::now() >= watch_heard_ + watch_silence) {
     if (const auto heard = probe_watch(wait.share(8).at_most(BootClock::now() + first_try)); !heard) {

@@ -24,7 +24,7 @@ class SentinelLocator final : public Locator {
 
   base::Result<net::Target> locate(Reason reason, base::Wait wait) override;
   bool wants_master() const override { return true; }
-  void keep_watch(base::Wait wait) override;
+  void check_watch(base::Wait wait) override;
   bool has_moved() override { return has_news(); }
   bool has_news() override;
   std::vector<int> watch_fds() const override { return watch_ ? watch_->fds() : std::vector<int>{}; }

@@ -6,13 +6,13 @@
 -- ARGV[3] ticket  '' do not queue; '0' queue behind all; else queue at this earlier ticket
 -- ARGV[4] wake    's', 'c' or 'p' (see info)
 -- ARGV[5] who     free text for status
--- ARGV[6] grace   see kept_for in common.lua; a hand-off to this token is not stopped
+-- ARGV[6] grace   see young_for in common.lua; a hand-off to this token is not stopped
 -- ARGV[7] mode    'x' exclusive, 's' shared, or the number of slots
 -- ARGV[8] once    milliseconds: do nothing where a run succeeded within them; '' acquire in any case
 --
 -- Returns {1, fence, run}                                 held; run: the id of this run of the server under a grace, which
 --                                                         asks for it anyway; else ''
---         {0, ticket, rank, pttl, known, record, kept}    not held
+--         {0, ticket, rank, pttl, known, record, young}    not held
 --           ticket  0 when not queued; rank from 0 (-1 when not queued)
 --           pttl    milliseconds until the holder's lease ends, -1 when it has no end; or for how long the lock is left to
 --                   libraries
@@ -20,7 +20,7 @@
 --                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock;
 --                   -3 nobody holds: it is left to libraries, see beside.lua
 --           record  of the holder, '' when it is not known
---           kept    0, or for how many milliseconds more the lock, which is free, is kept; pttl is the same
+--           young    0, or for how many milliseconds more the lock, which is free, is young; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
 --                                                         run. Nothing was changed: a client that may
 --                                                         hold or queue has to release
@@ -46,7 +46,7 @@ end
 
 local once = tonumber(ARGV[8] or '')
 if once then
-  if is_lost(last) then return UNSTABLE end
+  if is_elsewhere(last) then return UNSTABLE end
   local run = redis.pcall('GETRANGE', last, 0, MAX_LAST)
   local s, us = succeeded_at(run)
   -- A clock that was set back by more than that must not keep everybody from running.
@@ -59,19 +59,19 @@ if several and not count then return UNSTABLE end
 
 if is_holder(token, holder, several) then
   if several then prolong(token, ttl) end
-  if is_lost(info) or is_lost(fences) then
+  if is_elsewhere(info) or is_elsewhere(fences) then
     extend(ttl)
     return UNSTABLE
   end
   local _, _, _, fence, _, known_mode = record_of(token)
   extend(ttl)
   if not several then confirm_lock() end
-  if not is_lost(queue) then redis.call('ZREM', queue, token) end
+  if not is_elsewhere(queue) then redis.call('ZREM', queue, token) end
   if not fence or fence == 0 or known_mode ~= (several or 'x') then
     fence = (fence or 0) > 0 and fence or next_fence()
     redis.call('HSET', info, token, pack(wake, now(), fence, who, several or 'x'))
   end
-  keep(info, ttl + QUEUE_MS)
+  extend_key(info, ttl + QUEUE_MS)
   return {1, fence, run_id()}
 end
 
@@ -89,15 +89,15 @@ if asked > 0 and not has_queue then publish(channel_of_all(), wake, 'r') end
 local has = has_queue and ticket ~= '' and tonumber(redis.call('ZSCORE', queue, token) or nil)
 local place = has and (asked == 0 or has <= asked) and has or asked > 0 and asked or math.huge
 
-local kept, left = 0, 0
+local young, left = 0, 0
 -- A waiter looks for all who wait: those ahead of it may hold beside the holders where it may not.
 local is_open = not holder or several and can_mix(mode, several) and may_enter(several, several, count)
 if is_open then
   local refusal
-  kept, refusal = kept_for(grace)
+  young, refusal = young_for(grace)
   if refusal then return refusal end
 end
-if is_open and kept == 0 then
+if is_open and young == 0 then
   local walk = has_queue and walk_of(token, place) or walk_alone(token)
   if has_queue then find_first(walk) end
   local is_waited_for = walk.first ~= token or walk.waits or has_queue and asked > 0
@@ -115,7 +115,7 @@ local record, pttl
 if several then
   pttl, record = next_end(several)
 elseif holder then
-  record = holder ~= FOREIGN and not is_lost(info) and text_of(holder)
+  record = holder ~= FOREIGN and not is_elsewhere(info) and text_of(holder)
 end
 if record and not can_mix(mode, several or 'x') then return {-2, several or 'x'} end
 
@@ -144,13 +144,13 @@ else
     if has ~= ticket then rank = redis.call('ZRANK', queue, token) end
     redis.call('HSET', info, token, pack(wake, ticket, once and HAS_ONCE or 0, who, mode, now() + far()), '@',
                integer(now() + (are_far and far() + CLOCK_STEP_US or 0)) .. ' ' .. integer(from))
-    keep(queue, QUEUE_MS + far() / 1000)
-    keep(info, QUEUE_MS + far() / 1000)
+    extend_key(queue, QUEUE_MS + far() / 1000)
+    extend_key(info, QUEUE_MS + far() / 1000)
   end
 end
 
 if left > 0 then return {0, ticket, rank, left, -3, '', 0} end
-if kept > 0 and (not several or may_enter(mode, several, count)) then return {0, ticket, rank, kept, 1, '', kept} end
+if young > 0 and (not several or may_enter(mode, several, count)) then return {0, ticket, rank, young, 1, '', young} end
 if not record and not several and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
   local since, after, time = libraries()

@@ -19,7 +19,7 @@ if not moving and ARGV[6] == '' and ARGV[7] == 'x' and (ARGV[8] or '') == '' the
       extend(ttl)
       confirm_lock()
       redis.call('ZREM', queue, token)
-      keep(info, ttl + QUEUE_MS)
+      extend_key(info, ttl + QUEUE_MS)
       return {1, fence, ''}
     end
   end

@@ -12,6 +12,6 @@ local token = ARGV[1]
 local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
 if not is_holder(token, holder, several) then return not_held(holder) end
-if is_lost(info) then return {1, 0, '', several or 'x'} end
+if is_elsewhere(info) then return {1, 0, '', several or 'x'} end
 local _, _, _, fence = record_of(token)
 return {1, fence or 0, text_of(token) or '', several or 'x'}

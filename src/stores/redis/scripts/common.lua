@@ -83,17 +83,17 @@ local function is_here(key) return redis.pcall('EXISTS', key) == 1 end
 
 local function has_tombstone() return has_ended or is_here(tombstone) end
 
--- The same of a key that is only needed if it is there.
-local function is_lost(key) return split and not is_here(key) end
+-- Whether a key may exist on the other node of a slot that moves: it is not on this one.
+local function is_elsewhere(key) return split and not is_here(key) end
 
 local function integer(number) return string.format('%.0f', number) end
 
 -- Lets a side key live for at least ms more; never shortens its ttl.
-local function keep(key, ms)
+local function extend_key(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
 end
 
--- The same for the lock. A lock without a ttl keeps having none. Writes even if nothing changes: a client that then
+-- Lets the lock live for at least ms more. A lock without a ttl keeps having none. Writes even if nothing changes: a client that then
 -- waits for replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another client made.
 local function extend(ms)
   local left = redis.call('PTTL', lock)
@@ -125,7 +125,7 @@ end
 -- for how many from now at least, since the caller knows more (its master was promoted, or the server was away a moment
 -- ago). The uptime runs ahead by up to a second. Fails, with an error reply, where INFO is denied; without GRACE it is not
 -- asked for.
-local function kept_for(grace)
+local function young_for(grace)
   if (grace or '') == '' then return 0 end
   local ms, young = string.match(grace, '^(%d+) (%d+)$')
   if ms == '0' then return tonumber(young) end
@@ -163,7 +163,7 @@ local function record_of(token)
 end
 
 -- Writes the last fence, to stay until the clock has caught up with it, and ms more, or for as long as the one before it.
-local function keep_fence(fence, ms)
+local function store_fence(fence, ms)
   local ahead = math.max(math.ceil((fence - now()) / 1000), 0)
   redis.call('SET', fences, integer(fence), 'PX', integer(math.max(ahead + ms, redis.call('PTTL', fences))))
 end
@@ -174,7 +174,7 @@ local function next_fence()
   local fence = last and #last <= 16 and string.match(last, '^%d+$') and tonumber(last) + 1 or 0
   if fence > MAX_FENCE then fence = 0 end
   fence = math.max(fence, now())
-  keep_fence(fence, last and FENCE_MS or FENCE_FIRST_MS)
+  store_fence(fence, last and FENCE_MS or FENCE_FIRST_MS)
   return fence
 end
 

@@ -16,9 +16,9 @@ inline constexpr std::int64_t watchers = 3;
 inline constexpr base::Duration watch{500};
 /// A hand-off that is not confirmed within this goes to the next.
 inline constexpr base::Duration claim{1'000};
-/// The same for a waiter that polls.
+/// A hand-off to a waiter that polls has so long to be confirmed.
 inline constexpr base::Duration claim_poll{3'000};
-/// The same where no message could be sent.
+/// A hand-off of which no message could be sent has so long.
 inline constexpr base::Duration unheard{9'000};
 /// A subscriber without a heartbeat for so long is frozen or gone.
 inline constexpr std::chrono::microseconds silent{20'000'000};

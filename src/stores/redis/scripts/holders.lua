@@ -42,7 +42,7 @@ local function who_holds()
   local holder = holder_of_lock()
   local several = mode_of_marker(holder)
   if not several then return holder end
-  if is_lost(holders) then return holder, several end
+  if is_elsewhere(holders) then return holder, several end
   local count = redis.call('ZCOUNT', holders, '(' .. integer(now_ms()), '+inf')
   if count == 0 then return false end
   return holder, several, count
@@ -98,7 +98,7 @@ end
 local function prolong(token, ms)
   extend(ms)
   redis.call('ZADD', holders, integer(math.max(end_of(token) or 0, math.ceil(now() / 1000) + ms)), token)
-  keep(holders, ms + QUEUE_MS)
+  extend_key(holders, ms + QUEUE_MS)
 end
 
 -- Makes token one of several holders for ms. several: nil where nobody holds. The first write of a free lock is one that a
@@ -147,5 +147,5 @@ end
 local function next_end(several)
   local found = several == 's' and redis.call('ZRANGE', holders, -1, -1, 'WITHSCORES') or
                 redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return tonumber(found[2]) - now_ms(), not is_lost(info) and text_of(found[1]) or ''
+  return tonumber(found[2]) - now_ms(), not is_elsewhere(info) and text_of(found[1]) or ''
 end

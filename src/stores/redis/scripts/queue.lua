@@ -57,7 +57,7 @@ local function walk_of(self, ticket, succeeded)
   return {self = self, ticket = ticket, succeeded = succeeded, left = MAX_WALK, dead = {}}
 end
 
--- The same where there is no queue.
+-- A walk where there is no queue: self is the first.
 local function walk_alone(self) return {first = self, self = self, dead = {}, is_alone = true} end
 
 -- Finds the first one anew. Where a run has just succeeded, a waiter with a --once has nothing to wait for: it is told to ask,
@@ -115,7 +115,7 @@ local function grant(token, ms, wake, who, mode, walk, several, is_claim)
     drop(info, records)  -- nobody waits: what is left there belongs to dead clients
   end
   redis.call('HSET', info, token, pack(wake, now(), fence, who, mode))
-  keep(info, ms + QUEUE_MS)
+  extend_key(info, ms + QUEUE_MS)
   return fence
 end
 

@@ -14,8 +14,8 @@ local holder, several, count = who_holds()
 if several and not count then return UNSTABLE end
 if not is_holder(token, holder, several) then return {holder and 0 or -1} end
 local last = redis.call('GET', fences)
-if (tonumber(last or 0) or 0) < fence then keep_fence(fence, FENCE_MS) end
+if (tonumber(last or 0) or 0) < fence then store_fence(fence, FENCE_MS) end
 local wake, _, since, _, who = record_of(token)
 redis.call('HSET', info, token, pack(wake or 's', since or now(), fence, who or '', several or 'x'))
-keep(info, redis.call('PTTL', lock) + QUEUE_MS)
+extend_key(info, redis.call('PTTL', lock) + QUEUE_MS)
 return {1}

@@ -53,7 +53,7 @@ if not holds then
   if not is_forgotten() or has_tombstone() then return not_held(holder) end
   redis.call('HLEN', info)  -- fails on a key of another type, while nothing is written
   local last = math.max(tonumber(fence), mode ~= 'x' and tonumber(redis.call('GET', fences) or 0) or 0)
-  keep_fence(last, FENCE_MS)
+  store_fence(last, FENCE_MS)
   if mode == 'x' then write_lock(token, ttl) else add_holder(token, ttl, mode, several) end
   redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who, mode))
   if mode ~= 'x' then redis.call('HSET', info, '@reclaimed', integer(last)) end
@@ -61,6 +61,6 @@ end
 if mode == 'x' then extend(ttl) else prolong(token, ttl) end
 redis.call('PTTL', lock)  -- as in renew
 if mode ~= 'x' then redis.call('ZCARD', holders) end
-if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
+if not is_elsewhere(info) then extend_key(info, ttl + QUEUE_MS) end
 local is_well, _, _, _, held = pcall(record_of, token)  -- as in renew
 return {1, is_well and held or 0, run_now}

@@ -3,7 +3,7 @@
 -- ARGV[1] token
 -- ARGV[2] tombstone_ms  for how many milliseconds later commands of this token do nothing; '0': it may come again
 -- ARGV[3] force   '1': release whoever holds it; else ''
--- ARGV[4] grace   see kept_for in common.lua: a lock that was free before is not handed to a waiter meanwhile
+-- ARGV[4] grace   see young_for in common.lua: a lock that was free before is not handed to a waiter meanwhile
 -- ARGV[5] vote    '1': one of several servers, of which a young one hands nothing to anybody; else ''
 -- ARGV[6] hold    for how many milliseconds from now nobody is to have the lock; '' none. The key stays under a token that
 --                 nobody has, so that nothing renews or releases it but force
@@ -33,7 +33,7 @@ if force and holder == FOREIGN and is_of_other_form() then return {-3, ''} end
 local mine = holder and (force or is_holder(token, holder, several))
 local owners = force and several and living() or {force and holder or token}
 local records = {}
-if force and mine and holder ~= FOREIGN and not is_lost(info) then
+if force and mine and holder ~= FOREIGN and not is_elsewhere(info) then
   for i, owner in ipairs(owners) do records[i] = text_of(owner) or '' end
 end
 local reply = {mine and 1 or holder and 0 or -1, several and '' or records[1] or '', several and force and records or nil}
@@ -49,10 +49,10 @@ local stays = mine and not force and tonumber(ARGV[6] or '')
 
 if stays then
   local nobody = several and hold_place(token, stays) or hold_lock(token, stays)
-  if not is_lost(info) then
+  if not is_elsewhere(info) then
     local _, _, since, fence, who = record_of(token)
     redis.call('HSET', info, nobody, pack('h', since or now(), fence or 0, who or '', several or 'x'))
-    keep(info, stays + QUEUE_MS)
+    extend_key(info, stays + QUEUE_MS)
   end
 elseif mine and several and not force then
   several, count = remove_holder(token, several)
@@ -105,7 +105,7 @@ else
   forget_owners()
 end
 -- A lock that was free before may be kept for another, or left to libraries. Where INFO is denied, nobody is given it here.
-local is_to_hand = (walk.first or walk.is_cut) and (is_ours_to_hand or kept_for(ARGV[4]) == 0)
+local is_to_hand = (walk.first or walk.is_cut) and (is_ours_to_hand or young_for(ARGV[4]) == 0)
 if is_to_hand and walk.first and not moving and not several then
   local since, after, time, left = libraries()
   local they_wait = is_ours_to_hand and do_libraries_wait()

@@ -7,8 +7,8 @@ local exit, once = string.match(ARGV[7] or '', '^(%-?%d+) %d+ (%d+) ')
 -- Of the run that ends, before anything of it is deleted: its fence has to stay for as long as the last run, but that of the first
 -- run of a name is gone where the run was long. Nothing that is refused here or below may stop the release. No key is made that
 -- may be on another node.
-local fence_left = exit and not is_lost(fences) and redis.pcall('PTTL', fences)
-local fence_of_run = fence_left == -2 and not is_lost(info) and select(4, record_of(ARGV[1]))
+local fence_left = exit and not is_elsewhere(fences) and redis.pcall('PTTL', fences)
+local fence_of_run = fence_left == -2 and not is_elsewhere(info) and select(4, record_of(ARGV[1]))
 
 local function remember_fence(ms)
   if not fence_left or fence_left >= ms then return end
@@ -20,7 +20,7 @@ local function remember_fence(ms)
 end
 
 local function write_last_run(run, exit, once)
-  if is_lost(last) then return end
+  if is_elsewhere(last) then return end
   local succeeded = '= ='
   local before = redis.pcall('GETRANGE', last, 0, MAX_LAST)
   if type(before) == 'string' and before ~= '' then

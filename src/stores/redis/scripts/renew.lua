@@ -22,7 +22,7 @@ if several then prolong(token, ttl) else extend(ttl) end
 -- Read behind the write: a write ends the tracking of whoever watches the key.
 redis.call('PTTL', lock)
 if several then redis.call('ZCARD', holders) end
-if not is_lost(info) then keep(info, ttl + QUEUE_MS) end
+if not is_elsewhere(info) then extend_key(info, ttl + QUEUE_MS) end
 -- The lock is renewed, even if its record cannot be read.
 local is_well, _, _, _, fence = pcall(record_of, token)
 return {1, is_well and fence or 0, of_server('run_id') or ''}

@@ -18,7 +18,7 @@ class ScriptRunner {
 
   /// One round trip; two while the server has not cached the script, more while a Cluster moves the lock.
   base::Result<Reply> run(ScriptCall call, base::Wait wait);
-  /// The same behind other commands, in one flight. What these are answered does not matter.
+  /// Runs it behind other commands, in one flight. What these are answered does not matter.
   base::Result<Reply> run_behind(std::vector<Command> first, const ScriptCall& call, base::Wait wait);
 
   /// Fills in the grace, and for how long the server is young under it as far as its locator knows; without a grace,
@@ -34,7 +34,7 @@ class ScriptRunner {
   };
   /// redirections: counted here, from 0 for each request.
   Next after(const Reply& reply, const Script& script, int& redirections);
-  /// The server has restarted, and caches no script of before.
+  /// The server has restarted, and has lost the scripts that it had cached.
   void send_in_full(const Script& script) { unknown_ = &script; }
   base::Error error_of(const Reply& reply);
 

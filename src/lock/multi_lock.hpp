@@ -22,13 +22,13 @@ namespace rlock::lock {
 /// all of its keys do: what it does, it does for all keys side by side, in one thread.
 ///
 /// With one key it passes everything on and costs nothing.
-class Several final : public Holding {
+class MultiLock final : public Holding {
  public:
   using Open = std::function<std::unique_ptr<Backend>(const Name&)>;
 
   /// open: makes a backend, which is not connected yet.
-  Several(LeaseTerms terms, Open open);
-  ~Several() override;
+  MultiLock(LeaseTerms terms, Open open);
+  ~MultiLock() override;
 
   /// A key for acquire(). backend: one that has acquired nothing yet. Messages name request.name.key.
   void add(Request request, std::unique_ptr<Backend> backend);
@@ -85,7 +85,7 @@ class Several final : public Holding {
   /// What is sent with the release of each key of add() from here on, which `options` makes of the key's holder.
   void release_with(const std::function<ReleaseOptions(const Who&)>& options);
   /// To release the same keys in another process.
-  std::unique_ptr<Several> copy(const Open& open) const;
+  std::unique_ptr<MultiLock> copy(const Open& open) const;
 
  private:
   struct Part;

@@ -1,4 +1,4 @@
-#include "commands/keep.hpp"
+#include "commands/while_pid.hpp"
 
 #include <unistd.h>
 
@@ -22,41 +22,42 @@ using base::Result;
 namespace {
 
 // What lives in the background, from its begin() on.
-class Keeping {
+class BackgroundKeeper {
  public:
-  Keeping(const Options& options, const Place& place, const lock::Request& request, const lock::Lease& lease, Kept kept)
+  BackgroundKeeper(const Options& options, const Place& place, const lock::Request& request, const lock::Lease& lease,
+                   WhilePid while_pid)
       : options_(options),
         place_(place),
         request_(request),
         lease_(lease),
-        terms_(kept.terms),
-        watched_{.process = std::move(kept.process),
-                 .stop_signal = options.stop_signal,
-                 .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
-                 .marker = lease.token,
-                 .stops = options.while_pid == ::getppid() ? process::Stops::below_too : process::Stops::marked,
-                 .since = process::read_process(::getpid()).value_or(process::Process{}).start,
-                 .guard_title = "rlock-guard " + base::printable(options.key),
-                 .words = [this](base::Permit::Loss loss) { return words(loss); },
-                 .orphaned = [this] { release_late(); },
-                 .alone =
-                     [this](const std::function<void()>& act) {
-                       if (renewal_) return renewal_->while_asleep(act);
-                       act();
-                       return true;
-                     }} {
+        terms_(while_pid.terms),
+        task_{.process = std::move(while_pid.process),
+              .stop_signal = options.stop_signal,
+              .at_end = options.on_lost == OnLost::kill ? process::AtEnd::kill : process::AtEnd::nothing,
+              .marker = lease.token,
+              .stops = options.while_pid == ::getppid() ? process::Stops::below_too : process::Stops::marked,
+              .since = process::read_process(::getpid()).value_or(process::Process{}).start,
+              .guard_title = "rlock-guard " + base::printable(options.key),
+              .words = [this](base::Permit::Loss loss) { return words(loss); },
+              .orphaned = [this] { release_late(); },
+              .alone =
+                  [this](const std::function<void()>& act) {
+                    if (renewal_) return renewal_->while_asleep(act);
+                    act();
+                    return true;
+                  }} {
     request_.fence = lease.fence;
   }
 
-  int process_fd() const { return watched_.process.fd(); }
+  int process_fd() const { return task_.process.fd(); }
 
   Result<void> begin() {
     permit_ = std::make_unique<base::Permit>(
         RLOCK_TRY(base::Permit::open(terms_.deadline(lease_.counts_from), terms_.kill_after, terms_.kill_time)));
     RLOCK_TRY(permit_->share());
-    keeper_.emplace(*permit_, watched_);
+    keeper_.emplace(*permit_, task_);
     RLOCK_TRY(keeper_->begin());
-    if (watched_.at_end == process::AtEnd::kill) {
+    if (task_.at_end == process::AtEnd::kill) {
       if (auto armed = permit_->arm(::getpid()); !armed)
         base::log_note("no kernel timer backs up the guard: " + armed.error().message);
     }
@@ -69,11 +70,11 @@ class Keeping {
   }
 
   void run() {
-    const auto ending = keeper_->watch();
+    const auto ending = keeper_->run();
     permit_->disarm();
     renewal_->stop();
     if (ending == process::Keeper::Ending::left_behind) {
-      base::log_error("process " + std::to_string(watched_.process.process().pid) +
+      base::log_error("process " + std::to_string(task_.process.process().pid) +
                       ", or what it has started, cannot be killed; not releasing " + options_.key +
                       ", which is free when its lease ends");
       return;
@@ -101,11 +102,11 @@ class Keeping {
 
   std::string words(base::Permit::Loss loss) const {
     const bool revoked = loss > base::Permit::Loss::enforced;
-    const std::string what = "process " + std::to_string(watched_.process.process().pid);
+    const std::string what = "process " + std::to_string(task_.process.process().pid);
     const auto lost = show::Lost::after(
         options_.key, lease_.fence, base::BootClock::now() - lease_.counts_from,
         revoked ? "the server says that it is not held with this token any more" : "it could not be renewed in time",
-        watched_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
+        task_.at_end == process::AtEnd::kill ? "stopping " + what : what + " goes on");
     return lost.for_syslog();
   }
 
@@ -114,7 +115,7 @@ class Keeping {
   lock::Request request_;
   lock::Lease lease_;
   lock::LeaseTerms terms_;
-  process::Watched watched_;
+  process::KeeperTask task_;
   std::unique_ptr<base::Permit> permit_;
   std::unique_ptr<lock::Backend> backend_;
   std::optional<lock::OneLease> held_;
@@ -124,20 +125,20 @@ class Keeping {
 
 }  // namespace
 
-Result<std::optional<Kept>> Kept::open(const Options& options) {
+Result<std::optional<WhilePid>> WhilePid::open(const Options& options) {
   if (options.while_pid == 0) return std::nullopt;
-  auto opened = process::hold_other_process(options.while_pid);
+  auto opened = process::pin_other_process(options.while_pid);
   if (!opened) return base::fail(opened.error().code, "--while-pid: " + opened.error().message);
   const auto terms = RLOCK_TRY(lease_terms(options, lock::Renewing::yes));
-  return Kept{std::move(*opened), terms};
+  return WhilePid{std::move(*opened), terms};
 }
 
-Result<void> keep_in_background(const Options& options, const Place& place, const lock::Request& request,
-                                const lock::Lease& lease, Kept kept) {
-  Keeping keeping(options, place, request, lease, std::move(kept));
+Result<void> start_keeper(const Options& options, const Place& place, const lock::Request& request,
+                          const lock::Lease& lease, WhilePid while_pid) {
+  BackgroundKeeper keeping(options, place, request, lease, std::move(while_pid));
   return process::start_in_background({.name = "rlock-keeper",
                                        .title = "rlock-keeper " + base::printable(options.key),
-                                       .kept = {keeping.process_fd()},
+                                       .open_fds = {keeping.process_fd()},
                                        .begin = [&] { return keeping.begin(); },
                                        .run = [&] { keeping.run(); }});
 }

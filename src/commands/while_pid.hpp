@@ -10,12 +10,12 @@
 namespace rlock::commands {
 
 /// The process of --while-pid, opened before anything is acquired for it, and what its lease has to leave room for.
-struct Kept {
-  process::Held process;
+struct WhilePid {
+  process::PinnedProcess process;
   lock::LeaseTerms terms;
 
   /// nullopt without --while-pid. Fails with usage or internal.
-  static base::Result<std::optional<Kept>> open(const Options& options);
+  static base::Result<std::optional<WhilePid>> open(const Options& options);
 };
 
 /// Leaves a process in the background (`rlock-keeper KEY`) that renews the lease while the process lives, and releases
@@ -23,7 +23,7 @@ struct Kept {
 /// it stops the process as `run` does its command. It keeps none of our descriptors and has a connection of its own.
 /// request: that of the acquire. Returns once it is at work; on an error, internal, there is none, and the lock is
 /// held.
-base::Result<void> keep_in_background(const Options& options, const Place& place, const lock::Request& request,
-                                      const lock::Lease& lease, Kept kept);
+base::Result<void> start_keeper(const Options& options, const Place& place, const lock::Request& request,
+                                const lock::Lease& lease, WhilePid kept);
 
 }  // namespace rlock::commands

@@ -1,5 +1,5 @@
 // Several keys as one, each against a backend that answers as no server would on demand.
-#include "lock/several.hpp"
+#include "lock/multi_lock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using base::BootClock;
 using base::ErrorCode;
 using base::Instant;
 using Holder = Ownership::Holder;
-using Outcome = Several::Outcome;
+using Outcome = MultiLock::Outcome;
 
 constexpr base::Duration ttl = 600ms;
 
@@ -27,14 +27,14 @@ base::Result<Ownership> unanswered() { return base::fail(ErrorCode::unreachable,
 base::Result<Released> not_ours() { return Released{ReleaseOutcome::not_owner}; }
 base::Result<Released> no_answer() { return base::fail(ErrorCode::unreachable, "no answer"); }
 
-class SeveralTest : public testing::Test {
+class MultiLockTest : public testing::Test {
  protected:
   using Script = std::function<void(FakeBackend&)>;
 
   /// script: what the backend of this key will answer; the second one, where there is a second.
   void add(const std::string& key, const Script& script = {}, const Script& again = {}) {
     scripts[key] = {script, again};
-    several.add({named(key), {}, ttl, {}}, open(named(key)));
+    keys.add({named(key), {}, ttl, {}}, open(named(key)));
   }
   std::unique_ptr<Backend> open(const Name& name) {
     auto backend = std::make_unique<FakeBackend>();
@@ -49,31 +49,31 @@ class SeveralTest : public testing::Test {
   FakeBackend& at(const std::string& key, std::size_t n = 0) { return *opened[key].at(n); }
 
   base::Result<Outcome> acquire(std::optional<base::Duration> wait = std::nullopt) {
-    return several.acquire(Patience::of(wait), plain);
+    return keys.acquire(Patience::of(wait), plain);
   }
-  base::Result<Ownership> renew() { return several.renew(Watch::yes, {BootClock::now() + 1s, plain}); }
-  base::Result<Released> release() { return several.release({BootClock::now() + 1s, plain}); }
+  base::Result<Ownership> renew() { return keys.renew(Watch::yes, {BootClock::now() + 1s, plain}); }
+  base::Result<Released> release() { return keys.release({BootClock::now() + 1s, plain}); }
 
   base::PlainPoller plain;
   std::map<std::string, std::array<Script, 2>> scripts;
   std::map<std::string, std::vector<FakeBackend*>> opened;
   LeaseTerms terms = *LeaseTerms::make(ttl, std::nullopt, Renewing::yes);
-  Several several{terms, [this](const Name& name) { return open(name); }};
+  MultiLock keys{terms, [this](const Name& name) { return open(name); }};
 };
 
-TEST_F(SeveralTest, KeysAreAcquiredInTheOrderOfTheirNames) {
+TEST_F(MultiLockTest, KeysAreAcquiredInTheOrderOfTheirNames) {
   add("c");
   add("a");
   add("b", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(0ms), Outcome::busy);
-  EXPECT_EQ(several.busy_key(), "b");
+  EXPECT_EQ(keys.busy_key(), "b");
   EXPECT_EQ(at("a").acquires.size(), 1U);
   EXPECT_EQ(at("a").releases, 1);
   EXPECT_TRUE(at("c").acquires.empty());
   EXPECT_EQ(at("c").releases, 0);
 }
 
-TEST_F(SeveralTest, AKeyIsRenewedWhileALaterOneIsWaitedFor) {
+TEST_F(MultiLockTest, AKeyIsRenewedWhileALaterOneIsWaitedFor) {
   add("a");
   add("b", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(3 * ttl), Outcome::busy);
@@ -81,7 +81,7 @@ TEST_F(SeveralTest, AKeyIsRenewedWhileALaterOneIsWaitedFor) {
   EXPECT_EQ(at("a").releases, 1);
 }
 
-TEST_F(SeveralTest, OneThatIsLostWhileALaterOneIsWaitedForMakesAllBeginAgain) {
+TEST_F(MultiLockTest, OneThatIsLostWhileALaterOneIsWaitedForMakesAllBeginAgain) {
   add("a", [](auto& backend) { backend.renewed = {of_another}; });
   add("b", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(), Outcome::held);
@@ -89,7 +89,7 @@ TEST_F(SeveralTest, OneThatIsLostWhileALaterOneIsWaitedForMakesAllBeginAgain) {
   EXPECT_EQ(opened["b"].size(), 2U);
 }
 
-TEST_F(SeveralTest, WhatWasAcquiredBeforeAWaitIsRenewedBeforeTheCommandStarts) {
+TEST_F(MultiLockTest, WhatWasAcquiredBeforeAWaitIsRenewedBeforeTheCommandStarts) {
   add("a");
   add("b", [](auto& backend) { backend.acquired = {busy, busy, grant}; });
   add("c");
@@ -99,7 +99,7 @@ TEST_F(SeveralTest, WhatWasAcquiredBeforeAWaitIsRenewedBeforeTheCommandStarts) {
   EXPECT_EQ(at("c").renewals, 0);
 }
 
-TEST_F(SeveralTest, TheLeaseIsTheEarliestOfAll) {
+TEST_F(MultiLockTest, TheLeaseIsTheEarliestOfAll) {
   add("b");
   add("a");
   ASSERT_EQ(acquire(), Outcome::held);
@@ -109,16 +109,16 @@ TEST_F(SeveralTest, TheLeaseIsTheEarliestOfAll) {
   const auto ownership = renew();
   ASSERT_TRUE(ownership);
   EXPECT_EQ(ownership->counts_from, sent + 10ms);
-  EXPECT_EQ(several.lease().counts_from, sent + 10ms);
+  EXPECT_EQ(keys.lease().counts_from, sent + 10ms);
 }
 
-TEST_F(SeveralTest, OneThatDoesNotAnswerIsAskedAgainAloneAndTheLeaseDoesNotMoveUntilItDoes) {
+TEST_F(MultiLockTest, OneThatDoesNotAnswerIsAskedAgainAloneAndTheLeaseDoesNotMoveUntilItDoes) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   at("b").renewed = {unanswered, unanswered, ours};
   EXPECT_FALSE(renew());
-  EXPECT_EQ(several.concerned_key(), "b");
+  EXPECT_EQ(keys.concerned_key(), "b");
   EXPECT_FALSE(renew());
   EXPECT_TRUE(renew());
   EXPECT_EQ(at("a").renewals, 1);
@@ -127,7 +127,7 @@ TEST_F(SeveralTest, OneThatDoesNotAnswerIsAskedAgainAloneAndTheLeaseDoesNotMoveU
   EXPECT_EQ(at("a").renewals, 2);
 }
 
-TEST_F(SeveralTest, TheLossOfOneIsTheLossOfAll) {
+TEST_F(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
@@ -135,10 +135,10 @@ TEST_F(SeveralTest, TheLossOfOneIsTheLossOfAll) {
   const auto ownership = renew();
   ASSERT_TRUE(ownership);
   EXPECT_EQ(ownership->holder, Holder::other);
-  EXPECT_EQ(several.concerned_key(), "b");
+  EXPECT_EQ(keys.concerned_key(), "b");
 }
 
-TEST_F(SeveralTest, AnotherFenceIsAnotherLease) {
+TEST_F(MultiLockTest, AnotherFenceIsAnotherLease) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
@@ -146,7 +146,7 @@ TEST_F(SeveralTest, AnotherFenceIsAnotherLease) {
   EXPECT_EQ(renew()->holder, Holder::nobody);
 }
 
-TEST_F(SeveralTest, AReclaimCountsBeforeTheEndOfTheLeaseOfThatKeyAlone) {
+TEST_F(MultiLockTest, AReclaimCountsBeforeTheEndOfTheLeaseOfThatKeyAlone) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
@@ -159,39 +159,39 @@ TEST_F(SeveralTest, AReclaimCountsBeforeTheEndOfTheLeaseOfThatKeyAlone) {
   EXPECT_EQ(renew()->holder, Holder::nobody);
 }
 
-TEST_F(SeveralTest, AKeyThatACheckHasFoundFreeMayBeReclaimedByARenewal) {
+TEST_F(MultiLockTest, AKeyThatACheckHasFoundFreeMayBeReclaimedByARenewal) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   at("a").checked = {ours};
   at("b").checked = {[] { return Ownership{}; }};
-  EXPECT_EQ(several.check({BootClock::now() + 1s, plain})->holder, Holder::nobody);
+  EXPECT_EQ(keys.check({BootClock::now() + 1s, plain})->holder, Holder::nobody);
   EXPECT_EQ(renew()->holder, Holder::us);
 }
 
-TEST_F(SeveralTest, ARepeatedReleaseAsksForThoseThatAreNotReleasedYet) {
+TEST_F(MultiLockTest, ARepeatedReleaseAsksForThoseThatAreNotReleasedYet) {
   add("a");
   add("b");
   ASSERT_EQ(acquire(), Outcome::held);
   at("b").released = {no_answer, [] { return Released{ReleaseOutcome::released}; }};
   EXPECT_FALSE(release());
-  EXPECT_EQ(several.concerned_key(), "b");
+  EXPECT_EQ(keys.concerned_key(), "b");
   EXPECT_EQ(release()->outcome, ReleaseOutcome::released);
   EXPECT_EQ(at("a").releases, 1);
   EXPECT_EQ(at("b").releases, 2);
 }
 
-TEST_F(SeveralTest, WhatAnAcquisitionCouldNotReleaseIsNotTriedAgain) {
+TEST_F(MultiLockTest, WhatAnAcquisitionCouldNotReleaseIsNotTriedAgain) {
   add("a", [](FakeBackend& backend) {
     backend.acquired = {busy, [] { return base::fail(ErrorCode::configuration, "refused"); }};
     backend.released = {[] { return base::fail(ErrorCode::configuration, "refused"); }};
   });
   EXPECT_FALSE(acquire());
-  EXPECT_TRUE(several.is_left());
+  EXPECT_TRUE(keys.is_left());
   EXPECT_EQ(at("a").releases, 1);
 }
 
-TEST_F(SeveralTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
+TEST_F(MultiLockTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
   add("a");
   add("b");
   add("c");
@@ -202,26 +202,26 @@ TEST_F(SeveralTest, OneThatWasLostSaysMoreThanOneThatIsNotReleasedYet) {
   ASSERT_TRUE(released);
   EXPECT_EQ(released->outcome, ReleaseOutcome::not_owner);
   EXPECT_FALSE(released->is_everywhere);
-  EXPECT_EQ(several.concerned_key(), "a");
+  EXPECT_EQ(keys.concerned_key(), "a");
 }
 
-TEST_F(SeveralTest, AKeyThatIsHeldAroundIsRenewedAndNotReleased) {
-  several.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
+TEST_F(MultiLockTest, AKeyThatIsHeldAroundIsRenewedAndNotReleased) {
+  keys.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
   add("a", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(2 * ttl), Outcome::busy);
   EXPECT_GE(at("z").renewals, 3);
   EXPECT_EQ(at("z").releases, 0);
 }
 
-TEST_F(SeveralTest, TheLossOfAKeyThatIsHeldAroundCannotBeMendedByBeginningAgain) {
+TEST_F(MultiLockTest, TheLossOfAKeyThatIsHeldAroundCannotBeMendedByBeginningAgain) {
   scripts["z"] = {[](auto& backend) { backend.renewed = {of_another}; }};
-  several.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
+  keys.add_held({named("z"), "theirs", ttl, {}}, open(named("z")), Lease{"theirs", 7, BootClock::now()});
   add("a", [](auto& backend) { backend.acquired = {busy}; });
   EXPECT_EQ(acquire(), Outcome::lost);
-  EXPECT_EQ(several.concerned_key(), "z");
+  EXPECT_EQ(keys.concerned_key(), "z");
 }
 
-TEST_F(SeveralTest, OneKeyPassesEverythingOn) {
+TEST_F(MultiLockTest, OneKeyPassesEverythingOn) {
   add("a");
   ASSERT_EQ(acquire(), Outcome::held);
   at("a").renewed = {unanswered, ours};

@@ -1,4 +1,4 @@
-#include "lock/several.hpp"
+#include "lock/multi_lock.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,26 +13,26 @@ using base::Instant;
 using base::Result;
 using base::Wait;
 
-Several::Several(LeaseTerms terms, Open open) : terms_(terms), open_(std::move(open)) {}
-Several::~Several() = default;
+MultiLock::MultiLock(LeaseTerms terms, Open open) : terms_(terms), open_(std::move(open)) {}
+MultiLock::~MultiLock() = default;
 
-void Several::add(Request request, std::unique_ptr<Backend> backend) {
+void MultiLock::add(Request request, std::unique_ptr<Backend> backend) {
   parts_.push_back(std::make_unique<Part>(std::move(request), std::move(backend), Part::Origin::own));
 }
 
-void Several::add_held(Request request, std::unique_ptr<Backend> backend, const Lease& lease) {
+void MultiLock::add_held(Request request, std::unique_ptr<Backend> backend, const Lease& lease) {
   parts_.push_back(std::make_unique<Part>(std::move(request), std::move(backend), Part::Origin::held_around));
   parts_.back()->hold(lease, terms_);
 }
 
-void Several::release_with(const std::function<ReleaseOptions(const Who&)>& options) {
+void MultiLock::release_with(const std::function<ReleaseOptions(const Who&)>& options) {
   for (auto& part : parts_) {
     if (part->origin == Part::Origin::own) part->release_options = options(part->request.who);
   }
 }
 
-std::unique_ptr<Several> Several::copy(const Open& open) const {
-  auto result = std::make_unique<Several>(terms_, open);
+std::unique_ptr<MultiLock> MultiLock::copy(const Open& open) const {
+  auto result = std::make_unique<MultiLock>(terms_, open);
   for (const auto& part : parts_) {
     if (part->origin != Part::Origin::own) continue;
     result->add(part->request, open(part->request.name));
@@ -45,51 +45,51 @@ std::unique_ptr<Several> Several::copy(const Open& open) const {
 
 // ---------------------------------------------------------------- what is held
 
-bool Several::has_own() const {
+bool MultiLock::has_own() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->origin == Part::Origin::own; });
 }
 
-std::uint64_t Several::fence(const std::string& key) const {
+std::uint64_t MultiLock::fence(const std::string& key) const {
   const auto found = std::ranges::find_if(parts_, [&](const auto& part) { return part->request.name.key == key; });
   return found == parts_.end() ? 0 : (*found)->fence;
 }
 
-const Request& Several::request() const { return parts_.front()->request; }
+const Request& MultiLock::request() const { return parts_.front()->request; }
 
-Lease Several::lease() const {
+Lease MultiLock::lease() const {
   const auto earliest = std::ranges::min_element(parts_, {}, [](const auto& part) { return part->counts_from; });
   return {request().token, parts_.front()->fence, (*earliest)->counts_from};
 }
 
-const std::string& Several::concerned_key() const { return parts_[concerned_]->request.name.key; }
+const std::string& MultiLock::concerned_key() const { return parts_[concerned_]->request.name.key; }
 
-void Several::concerns(const Part& part) {
+void MultiLock::concerns(const Part& part) {
   const auto is_it = [&](const auto& each) { return each.get() == &part; };
   concerned_ = static_cast<std::size_t>(std::ranges::find_if(parts_, is_it) - parts_.begin());
 }
 
-const std::string& Several::name() const { return parts_.front()->backend->name(); }
+const std::string& MultiLock::name() const { return parts_.front()->backend->name(); }
 
 // ---------------------------------------------------------------- side by side
 
-std::vector<base::Fiber*> Several::calls() const {
+std::vector<base::Fiber*> MultiLock::calls() const {
   std::vector<base::Fiber*> calls;
   for (const auto& part : parts_) calls.push_back(&part->call);
   return calls;
 }
 
-bool Several::is_any_running() const {
+bool MultiLock::is_any_running() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->call.is_running(); });
 }
 
 // A call of an earlier step that has not ended is of no use: it would hold up the next one.
-void Several::begin() {
+void MultiLock::begin() {
   base::take_over(thread_, calls());
   for (auto& part : parts_) part->call.cancel();
 }
 
 // Until all have answered, or one of them is known to be lost.
-Result<void> Several::await_calls(Wait wait) {
+Result<void> MultiLock::await_calls(Wait wait) {
   while (is_any_running() && lost() == nullptr) {
     if (base::drive(calls(), {}, wait) == base::Readiness::interrupted) return base::interrupted();
   }
@@ -97,7 +97,7 @@ Result<void> Several::await_calls(Wait wait) {
 }
 
 // The worst of all.
-const Several::Part* Several::lost() const {
+const MultiLock::Part* MultiLock::lost() const {
   const Part* worst = nullptr;
   for (const auto& part : parts_) {
     if (part->lost && (worst == nullptr || part->lost->holder == Ownership::Holder::other)) worst = part.get();
@@ -105,7 +105,7 @@ const Several::Part* Several::lost() const {
   return worst;
 }
 
-Result<Ownership> Several::ownership() {
+Result<Ownership> MultiLock::ownership() {
   if (const auto* part = lost()) {
     concerns(*part);
     return *part->lost;
@@ -123,7 +123,7 @@ Result<Ownership> Several::ownership() {
 }
 
 // What an earlier try of the same renewal has renewed is not asked for again.
-Result<Ownership> Several::renew(Watch watch, Wait wait) {
+Result<Ownership> MultiLock::renew(Watch watch, Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->renew(request(), watch, wait);
   begin();
   if (renewing_since_ == Instant{}) renewing_since_ = BootClock::now();
@@ -138,7 +138,7 @@ Result<Ownership> Several::renew(Watch watch, Wait wait) {
   return result;
 }
 
-Result<Ownership> Several::check(Wait wait) {
+Result<Ownership> MultiLock::check(Wait wait) {
   if (parts_.size() == 1) return parts_.front()->backend->check(request(), wait);
   begin();
   for (auto& part : parts_) part->check(wait.until());
@@ -148,7 +148,7 @@ Result<Ownership> Several::check(Wait wait) {
   return ownership();
 }
 
-Result<Released> Several::release(Wait wait) {
+Result<Released> MultiLock::release(Wait wait) {
   if (parts_.size() == 1) {
     auto& part = *parts_.front();
     auto released = part.backend->release(request(), part.release_options, wait);
@@ -184,7 +184,7 @@ Result<Released> Several::release(Wait wait) {
   return std::unexpected(*failed->error);
 }
 
-Result<Inspection> Several::inspect_concerned(Wait wait) {
+Result<Inspection> MultiLock::inspect_concerned(Wait wait) {
   begin();
   auto& part = *parts_[concerned_];
   auto snapshots = RLOCK_TRY(part.backend->inspect({&part.request.name.wire_key, 1}, 0, wait));
@@ -193,7 +193,7 @@ Result<Inspection> Several::inspect_concerned(Wait wait) {
 
 // ---------------------------------------------------------------- news
 
-std::vector<pollfd> Several::wait_fds() const {
+std::vector<pollfd> MultiLock::wait_fds() const {
   std::vector<pollfd> fds;
   for (const auto& part : parts_) {
     if (part->call.is_running()) {
@@ -206,7 +206,7 @@ std::vector<pollfd> Several::wait_fds() const {
   return fds;
 }
 
-Result<Event> Several::drain() {
+Result<Event> MultiLock::drain() {
   if (parts_.size() == 1) return parts_.front()->backend->drain();
   begin();
   Event all;

@@ -26,27 +26,27 @@ constexpr int max_late_rounds = 8;
 }  // namespace
 
 // Renews what is held already, whatever is waited for. Broken off, for good, when one of these is lost.
-class Several::RenewingPoller final : public base::Poller {
+class MultiLock::RenewingPoller final : public base::Poller {
  public:
-  RenewingPoller(Several& several, base::Poller& inner) : several_(several), inner_(inner) {}
+  RenewingPoller(MultiLock& lock, base::Poller& inner) : lock_(lock), inner_(inner) {}
 
   Readiness wait(std::span<pollfd> fds, Instant until) override {
     while (true) {
-      several_.renew_held();
-      if (several_.lost() != nullptr) return Readiness::interrupted;
-      const base::Wait wait(std::min(until, several_.next_renewal()), inner_);
-      if (base::drive(several_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
+      lock_.renew_held();
+      if (lock_.lost() != nullptr) return Readiness::interrupted;
+      const base::Wait wait(std::min(until, lock_.next_renewal()), inner_);
+      if (base::drive(lock_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
       if (std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; })) return Readiness::ready;
       if (BootClock::now() >= until) return Readiness::timed_out;
     }
   }
 
  private:
-  Several& several_;
+  MultiLock& lock_;
   base::Poller& inner_;
 };
 
-void Several::renew_held() {
+void MultiLock::renew_held() {
   const auto now = BootClock::now();
   for (auto& part : parts_) {
     if (!part->is_held()) continue;
@@ -57,7 +57,7 @@ void Several::renew_held() {
   }
 }
 
-Instant Several::next_renewal() const {
+Instant MultiLock::next_renewal() const {
   auto next = base::never;
   for (const auto& part : parts_) {
     if (part->is_held()) next = std::min(next, part->call.is_running() ? part->deadline : part->next_renewal);
@@ -65,7 +65,7 @@ Instant Several::next_renewal() const {
   return next;
 }
 
-Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& poller, Observer* observer) {
+Result<MultiLock::Outcome> MultiLock::acquire(Patience patience, base::Poller& poller, Observer* observer) {
   const auto give_up = patience.give_up;
   base::Backoff backoff(base::min_try / 20, base::min_try);
   int late_rounds = 0;
@@ -107,7 +107,7 @@ Result<Several::Outcome> Several::acquire(Patience patience, base::Poller& polle
 }
 
 // Outcome::lost: one of those that are held already, whoever acquired it.
-Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& poller, Observer* observer) {
+Result<MultiLock::Outcome> MultiLock::acquire_all(Patience patience, base::Poller& poller, Observer* observer) {
   token_ = RLOCK_TRY(base::random_token());
   std::vector<Part*> in_order;
   for (auto& part : parts_) {
@@ -141,9 +141,9 @@ Result<Several::Outcome> Several::acquire_all(Patience patience, base::Poller& p
   return lost() != nullptr ? Outcome::lost : Outcome::held;
 }
 
-// All keys are held. Those of before the last wait are renewed, so that the command does not begin with a lease that
-// somebody has deleted meanwhile, nor with one that is nearly over.
-Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller& poller) {
+// All keys are held. Those that were acquired before the last wait are renewed: the command does not begin with a lease
+// that somebody has deleted meanwhile, nor with one that is nearly over.
+Result<void> MultiLock::refresh(Instant waited_until, Instant until, base::Poller& poller) {
   const auto start = BootClock::now();
   for (auto& part : parts_) {
     if (part->counts_from >= waited_until || part->call.is_running()) continue;
@@ -159,7 +159,7 @@ Result<void> Several::refresh(Instant waited_until, Instant until, base::Poller&
   return {};
 }
 
-Result<void> Several::give_back(Instant until, base::Poller& poller) {
+Result<void> MultiLock::give_back(Instant until, base::Poller& poller) {
   if (!is_left()) return {};
   base::ReleasePoller release_poller(poller);
   RLOCK_TRY(base::until_served(until, release_poller,
@@ -167,7 +167,7 @@ Result<void> Several::give_back(Instant until, base::Poller& poller) {
   return {};
 }
 
-bool Several::is_left() const {
+bool MultiLock::is_left() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->is_to_release() && !part->released; });
 }
 
