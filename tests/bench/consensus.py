@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Locks on three members of a store on this machine: rlock beside etcdctl lock, or beside kazoo's Lock and Curator's
-InterProcessMutex.
+"""Locks on three members of a store on this machine: rlock beside etcdctl lock and Go's concurrency.Mutex, or beside kazoo's Lock
+and Curator's InterProcessMutex.
 
     consensus.py [--store etcd] [--rounds 100] [--queue 50] [--waiters 1000] [--seconds 20]
 
 Prints a Markdown table: how long `rlock run k true` and the others take, in turns, and what of etcdctl is left without the
 start of its program (`etcdctl version`); hand-overs in a queue of --queue, in turns; what --waiters that
 wait cost all members together while nothing happens. The members' files are in memory where that can be. Wants a C
-compiler; RLOCK is the binary. Beside ZooKeeper: PYTHONPATH has kazoo; Maven gets Curator, whose waiters are 10 at most.
+compiler; RLOCK is the binary. Beside etcd: Go, which gets the client that has concurrency.Mutex. Beside ZooKeeper: PYTHONPATH has
+kazoo; Maven gets Curator, whose waiters are 10 at most.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from lab import Contender, Queue  # noqa: E402
 from server import spawn, until  # noqa: E402
 from shared import milliseconds, quantile, say, spread  # noqa: E402
 
+GO_CLIENT = "go.etcd.io/etcd/client/v3@v3.5.35"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,9 +44,28 @@ def contenders(field, directory):
         etcdctl = ["etcdctl", "--endpoints", ",".join(member.address for member in field.servers)]
         found.append(Contender("etcdctl lock", lambda key, command: [*etcdctl, "lock", key, *command],
                                lambda key: len(field.names(key + "/")) - 1))
+    if field.scheme == "etcd":
+        found += go_mutex(field, directory)
     if field.scheme == "zookeeper":
         found += recipes(field, directory)
     return found
+
+
+def go_mutex(field, directory):
+    """concurrency.Mutex of etcd's client, as a program."""
+    if not shutil.which("go"):
+        say("no Go: without concurrency.Mutex")
+        return
+    source = directory + "/concurrency"
+    shutil.copytree(HERE + "/concurrency", source)
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOWORK": "off", "CGO_ENABLED": "0"}
+    for words in (["mod", "init", "lock"], ["get", GO_CLIENT], ["build", "-o", "lock", "."]):
+        if subprocess.run(["go", *words], cwd=source, env=environment, stderr=subprocess.DEVNULL).returncode != 0:
+            say(f"without concurrency.Mutex: go {' '.join(words)} failed")
+            return
+    hosts = ",".join(member.address for member in field.servers)
+    yield Contender("concurrency.Mutex", lambda key, command: [source + "/lock", hosts, key, *command],
+                    lambda key: len(field.names(f"/go/{key}/")) - 1)
 
 
 def recipes(field, directory):

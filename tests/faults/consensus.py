@@ -125,10 +125,14 @@ def parse_options():
     parser.add_argument("--keep", help="work there, and leave it")
     parser.add_argument("--observer", action="store_true")
     options = parser.parse_args()
-    possible = [*ENSEMBLES[options.store].trouble, *(["replace"] if options.store == "etcd" else []), "clients", "renew"]
+    can_step = ENSEMBLES[options.store].can_step()
+    possible = [*ENSEMBLES[options.store].trouble, *(["replace"] if options.store == "etcd" else []),
+                *(["clock"] if can_step else []), "clients", "renew"]
     if not namespaces.is_possible():
         possible = [kind for kind in possible if kind not in ISOLATED]
     options.kinds = options.kinds.split(",") if options.kinds else possible
+    if "clock" in options.kinds and not can_step:
+        parser.error("the wall clock of these members cannot step: see make_etcd.sh")
     return options
 
 
@@ -146,7 +150,8 @@ def main():
     holds = (5,) * 14 + (20,) * 4 + (100, 500, 1500 * options.ttl)
     ensemble = ENSEMBLES[options.store]
     how = {"observers": 1} if options.observer else {}
-    with ensemble(directory + "/members", *ensemble.trial_options, isolated=isolated, disks=disks, **how) as field:
+    with ensemble(directory + "/members", *ensemble.trial_options, isolated=isolated, disks=disks,
+                  clocks="clock" in options.kinds, **how) as field:
         contenders = [crowd.Contender(f"c{i}", field.url, directory, KEY,
                                       ["--ttl", f"{options.ttl}s", "--kill-after", "200ms", "--wait", "5m"],
                                       lambda chance: chance.choice(holds), options.seed)

@@ -14,6 +14,7 @@ disk of its own.
         member.stop(); member.resume()          # SIGSTOP
         member.cut(); member.mend()             # nobody reaches it
         field.split(member); field.join(member) # no other member does, clients do
+        member.clock.step(seconds)              # its wall clock, from the true time (clocks=True, where can_step())
         member.stall(); member.flow()           # its disk takes no write, and no process that writes there can be killed
         field.compact(); member.defragment()    # of etcd
         member.replace()                        # of etcd: another one comes in its place, without any data
@@ -32,9 +33,10 @@ import urllib.request
 from base64 import b64decode, b64encode
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import wall_clock  # noqa: E402
 from zookeeper import Client, Failed, four_letters  # noqa: E402
 from namespaces import Namespace, ip  # noqa: E402
 from servers import Fallible, free_port, until  # noqa: E402
@@ -88,6 +90,12 @@ class Member(Fallible):
             self.port = free_port()
         self.host = self.space.host if self.space else "127.0.0.1"
         self.address = f"{self.host}:{self.port}"
+        self.clock = None
+
+    def own_clock(self):
+        """From its next start on it has a wall clock of its own: self.clock."""
+        self.clock = wall_clock.WallClock(self.directory)
+        self.environment = {**self.environment, **self.clock.environment}
 
     def start(self):
         with open(self.directory + "/log", "ab") as log:
@@ -128,8 +136,8 @@ class Ensemble(Topology):
     trouble = ("kill", "stop", "split", "cut", "disk", "roll")  # what consensus.py may do to it
     trial_options = ()  # and has its members begin with
 
-    def __init__(self, directory, *options, members=3, isolated=False, disks=False, environment=None):
-        self.options, self.count, self.isolated, self.disks = options, members, isolated, disks
+    def __init__(self, directory, *options, members=3, isolated=False, disks=False, clocks=False, environment=None):
+        self.options, self.count, self.isolated, self.disks, self.clocks = options, members, isolated, disks, clocks
         self.environment = environment or {}
         super().__init__(directory)
 
@@ -140,6 +148,8 @@ class Ensemble(Topology):
             member.peers = self.servers
             member.options = self.options
             member.environment = self.environment
+            if self.clocks:
+                member.own_clock()
             member.start()
         self.settle()
         self.url = self.url_of(*self.servers)
@@ -188,6 +198,10 @@ class Ensemble(Topology):
         return len(self.entries(key))
 
 
+def etcd_programs():
+    return os.environ.get("ETCD", "etcd").split(":")
+
+
 class EtcdMember(Member):
     """$ETCD names its program, or several with a colon between: then the members take turns, and are of mixed versions."""
 
@@ -199,7 +213,7 @@ class EtcdMember(Member):
 
     def words(self):
         url = f"http://{self.address}"
-        programs = os.environ.get("ETCD", "etcd").split(":")
+        programs = etcd_programs()
         return [programs[(self.number - 1) % len(programs)], "--name", f"m{self.number}", "--data-dir", self.data,
                 "--logger", "zap", "--initial-cluster-state", self.state,
                 "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", self.peer_url,
@@ -258,6 +272,14 @@ class EtcdMember(Member):
 class Etcd(Ensemble):
     scheme, member_type, program = "etcd", EtcdMember, "etcd"
     trouble = (*Ensemble.trouble, "compact")
+
+    @staticmethod
+    def can_step():
+        """make_etcd.sh makes such programs."""
+        def knows(program):
+            with open(shutil.which(program) or os.devnull, "rb") as file:
+                return b"WALL_CLOCK" in file.read()
+        return all(map(knows, etcd_programs()))
 
     def compact(self):
         member = self.any_member()
@@ -371,6 +393,10 @@ class Zookeeper(Ensemble):
         super().build()
         with self.client() as client:
             client.create(self.root)
+
+    @staticmethod
+    def can_step():
+        return wall_clock.is_possible(shutil.which("java"))
 
     def url_of(self, *members):
         return super().url_of(*members) + self.root

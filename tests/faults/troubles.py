@@ -5,6 +5,7 @@
     split       no other member reaches it; clients do
     cut         nobody reaches it
     disk        the leader's disk takes no write
+    clock       its wall clock is an hour or a year ahead or behind, and then right again
     roll        each member is restarted, one after the other, when all answer again
     crowd       all connections that one host may have at each member are taken (ZooKeeper)
     replace     it is killed and removed, and another one comes in its place, without any data (etcd)
@@ -18,6 +19,7 @@ import socket
 import time
 
 ISOLATED = ("split", "cut", "disk")
+STEPS = [sign * hours * 3600 for sign in (-1, 1) for hours in (1, 365 * 24)]  # seconds
 CROWD = 80  # more than `trial_options` allow
 # Methods of a member that begin and end each.
 OF_A_MEMBER = {"kill": ("kill", "start"), "stop": ("stop", "resume"), "cut": ("cut", "mend"), "disk": ("stall", "flow")}
@@ -47,6 +49,9 @@ class Troubles:
         if kind == "replace":
             member.replace()
             self.field.settle()
+        elif kind == "clock":
+            ahead = self.chance.choice(STEPS)
+            self.during(lambda: member.clock.step(ahead), lambda: member.clock.step(0), seconds)
         elif kind == "split":
             self.during(lambda: self.field.split(member), lambda: self.field.join(member), seconds)
         else:
