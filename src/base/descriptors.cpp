@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace rlock::base {
 

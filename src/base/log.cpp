@@ -15,11 +15,11 @@
 #include <ctime>
 #include <string>
 
-#include "base/clock.hpp"
-#include "base/hash.hpp"
-#include "base/live_line.hpp"
 #include "base/syslog.hpp"
-#include "base/text.hpp"
+#include "base/terminal/live_line.hpp"
+#include "base/text/hash.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 namespace {

@@ -10,7 +10,7 @@
 #include <climits>
 #include <filesystem>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::base {
 namespace {

@@ -6,9 +6,9 @@
 #include <ctime>
 #include <memory>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/event.hpp"
+#include "base/wait/clock.hpp"
+#include "base/wait/event.hpp"
 
 namespace rlock::base {
 

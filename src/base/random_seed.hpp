@@ -2,7 +2,7 @@
 
 #include <sys/random.h>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace rlock::base {
 

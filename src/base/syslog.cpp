@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/fd.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::base {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/nearest.hpp"
 
 namespace rlock::cli {

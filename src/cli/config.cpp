@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/named_file.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/nearest.hpp"
 #include "stores/registry/registry.hpp"

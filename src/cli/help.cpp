@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/exit_status.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "stores/registry/registry.hpp"
 
 namespace rlock::cli {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "base/duration.hpp"
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 #include "cli/nearest.hpp"
 #include "cli/option_table.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/command_line.hpp"
 #include "cli/config.hpp"
 #include "cli/help.hpp"

@@ -4,8 +4,8 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
-#include "base/token.hpp"
+#include "base/text/text.hpp"
+#include "base/text/token.hpp"
 #include "commands/background_release.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "base/retry.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/retry.hpp"
 #include "process/background.hpp"
 
 namespace rlock::commands {

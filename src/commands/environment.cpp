@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 #include "stores/registry/registry.hpp"
 
 namespace rlock::commands {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/retry.hpp"
-#include "base/text.hpp"
-#include "base/token.hpp"
+#include "base/text/text.hpp"
+#include "base/text/token.hpp"
+#include "base/wait/retry.hpp"
 #include "commands/background_release.hpp"
 #include "commands/environment.hpp"
 #include "commands/place.hpp"

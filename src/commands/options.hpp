@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "lock/mode.hpp"
 #include "show/log_json.hpp"
 #include "show/selection.hpp"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/log.hpp"
-#include "base/number.hpp"
-#include "base/retry.hpp"
+#include "base/text/number.hpp"
+#include "base/wait/retry.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/terms.hpp"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/text.hpp"
 #include "commands/terms.hpp"
 #include "show/messages.hpp"
 

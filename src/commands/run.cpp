@@ -11,7 +11,7 @@
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
 #include "base/permit.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "commands/background_release.hpp"
 #include "commands/keys.hpp"
 #include "commands/place.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "commands/options.hpp"
 #include "lock/backend.hpp"
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::commands {
 

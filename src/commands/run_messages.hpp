@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/wait/clock.hpp"
 #include "commands/keys.hpp"
 #include "commands/options.hpp"
 #include "commands/run_end.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
-#include "base/screen.hpp"
+#include "base/terminal/screen.hpp"
 #include "commands/place.hpp"
 #include "commands/report.hpp"
 #include "commands/verbs.hpp"

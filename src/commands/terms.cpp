@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/read.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "process/proc.hpp"
 
 namespace rlock::commands {

@@ -8,9 +8,9 @@
 #include <ctime>
 #include <iterator>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
 #include "base/log.hpp"
+#include "base/text/duration.hpp"
 #include "commands/report.hpp"
 #include "process/live_screen.hpp"
 #include "show/status_table.hpp"

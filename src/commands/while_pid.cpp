@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "commands/background_release.hpp"
 #include "commands/terms.hpp"
 #include "lock/renewal.hpp"

@@ -1,6 +1,6 @@
 #include "docs/mdoc.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::docs {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
+#include "base/text/duration.hpp"
 #include "cli/help.hpp"
 #include "cli/option_table.hpp"
 #include "docs/docs.hpp"

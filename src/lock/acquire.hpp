@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/retry.hpp"
+#include "base/wait/retry.hpp"
 #include "lock/backend.hpp"
 #include "lock/lease.hpp"
 #include "lock/observer.hpp"

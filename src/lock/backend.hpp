@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "lock/inspection.hpp"
 #include "lock/last_run.hpp"
 #include "lock/name.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "lock/last_run.hpp"
 #include "lock/who.hpp"
 

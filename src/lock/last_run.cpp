@@ -1,8 +1,8 @@
 #include "lock/last_run.hpp"
 
-#include "base/bounds.hpp"
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::lock {
 

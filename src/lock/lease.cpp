@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 
 namespace rlock::lock {
 

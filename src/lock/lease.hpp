@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::lock {
 

@@ -1,6 +1,6 @@
 #include "lock/mode.hpp"
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace rlock::lock {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/fiber.hpp"
+#include "base/wait/fiber.hpp"
 #include "lock/holding.hpp"
 #include "lock/lease.hpp"
 #include "lock/observer.hpp"

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/retry.hpp"
-#include "base/token.hpp"
+#include "base/text/token.hpp"
+#include "base/wait/retry.hpp"
 #include "lock/acquire.hpp"
 #include "lock/part.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/fiber.hpp"
+#include "base/wait/fiber.hpp"
 #include "lock/multi_lock.hpp"
 
 namespace rlock::lock {

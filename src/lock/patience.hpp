@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::lock {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/boot_timer.hpp"
-#include "base/duration.hpp"
-#include "base/late_requests.hpp"
 #include "base/log.hpp"
+#include "base/text/duration.hpp"
+#include "base/wait/boot_timer.hpp"
+#include "base/wait/late_requests.hpp"
 
 namespace rlock::lock {
 

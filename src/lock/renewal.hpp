@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "base/event.hpp"
 #include "base/permit.hpp"
+#include "base/wait/event.hpp"
 #include "lock/holding.hpp"
 #include "lock/lease.hpp"
 

@@ -7,9 +7,9 @@
 #include <climits>
 #include <cstdlib>
 
-#include "base/bounds.hpp"
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::lock {
 

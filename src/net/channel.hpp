@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "net/socket.hpp"
 #include "net/stream.hpp"
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::net {
 

@@ -15,7 +15,7 @@
 
 #include "base/descriptors.hpp"
 #include "base/fd.hpp"
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::net {
 namespace {

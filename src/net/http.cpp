@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::net {
 

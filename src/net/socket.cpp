@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/late_requests.hpp"
+#include "base/wait/late_requests.hpp"
 
 namespace rlock::net {
 namespace {

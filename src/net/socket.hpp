@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 
 namespace rlock::net {
 

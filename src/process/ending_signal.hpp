@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::process {
 

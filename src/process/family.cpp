@@ -9,8 +9,8 @@
 #include <csignal>
 #include <utility>
 
-#include "base/number.hpp"
-#include "base/poller.hpp"
+#include "base/text/number.hpp"
+#include "base/wait/poller.hpp"
 #include "process/nested.hpp"
 #include "process/priority.hpp"
 #include "process/signals.hpp"

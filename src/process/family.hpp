@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "process/proc.hpp"
 
 namespace rlock::process {

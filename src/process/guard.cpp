@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/boot_timer.hpp"
-#include "base/poller.hpp"
+#include "base/wait/boot_timer.hpp"
+#include "base/wait/poller.hpp"
 #include "process/background.hpp"
 #include "process/other_process.hpp"
 #include "process/priority.hpp"

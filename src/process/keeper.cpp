@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/boot_timer.hpp"
+#include "base/wait/boot_timer.hpp"
 #include "process/priority.hpp"
 
 namespace rlock::process {

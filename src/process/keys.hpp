@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/scroll.hpp"
+#include "base/terminal/scroll.hpp"
 
 namespace rlock::process {
 

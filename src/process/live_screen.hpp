@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/fd.hpp"
-#include "base/poller.hpp"
-#include "base/screen.hpp"
-#include "base/scroll.hpp"
+#include "base/terminal/screen.hpp"
+#include "base/terminal/scroll.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::process {
 

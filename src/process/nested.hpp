@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 #include "process/family.hpp"
 
 namespace rlock::process {

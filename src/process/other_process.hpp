@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 #include "process/proc.hpp"
 
 namespace rlock::process {

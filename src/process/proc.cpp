@@ -13,10 +13,10 @@
 #include <memory>
 #include <string_view>
 
-#include "base/number.hpp"
-#include "base/poller.hpp"
 #include "base/read.hpp"
-#include "base/text.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::process {
 

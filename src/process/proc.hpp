@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::process {
 

@@ -6,8 +6,8 @@
 #include <csignal>
 #include <optional>
 
-#include "base/boot_timer.hpp"
-#include "base/poller.hpp"
+#include "base/wait/boot_timer.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::process {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "process/ending_signal.hpp"
 #include "process/family.hpp"
 #include "process/nested.hpp"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/time_text.hpp"
+#include "base/text/time_text.hpp"
 
 namespace rlock::show {
 namespace {

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
-#include "base/time_text.hpp"
+#include "base/text/text.hpp"
+#include "base/text/time_text.hpp"
 
 namespace rlock::show {
 namespace {

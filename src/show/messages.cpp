@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
-#include "base/display.hpp"
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
-#include "base/time_text.hpp"
+#include "base/terminal/display.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/time_text.hpp"
 
 namespace rlock::show {
 namespace {

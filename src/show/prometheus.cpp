@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::show {
 

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <span>
 
-#include "base/duration.hpp"
-#include "base/time_text.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/time_text.hpp"
 #include "show/messages.hpp"
 
 namespace rlock::show {

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/display.hpp"
-#include "base/screen.hpp"
-#include "base/text.hpp"
+#include "base/terminal/display.hpp"
+#include "base/terminal/screen.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::show {
 namespace {

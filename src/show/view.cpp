@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/glob.hpp"
-#include "base/retry.hpp"
-#include "base/text.hpp"
+#include "base/text/glob.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/retry.hpp"
 
 namespace rlock::show {
 

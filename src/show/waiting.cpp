@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/display.hpp"
-#include "base/duration.hpp"
-#include "base/live_line.hpp"
 #include "base/log.hpp"
-#include "base/screen.hpp"
-#include "base/time_text.hpp"
+#include "base/terminal/display.hpp"
+#include "base/terminal/live_line.hpp"
+#include "base/terminal/screen.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/time_text.hpp"
 #include "show/messages.hpp"
 
 namespace rlock::show {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 #include "lock/observer.hpp"
 
 namespace rlock::show {

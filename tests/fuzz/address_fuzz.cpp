@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "stores/redis/locate/address.hpp"
 
 // A URL that is taken shows itself as one that is taken again, without its password; printable() leaves

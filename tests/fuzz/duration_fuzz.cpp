@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 
 // What is read must come back from its own text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/bounds.hpp"
+#include "base/text/bounds.hpp"
 #include "stores/etcd/address.hpp"
 #include "stores/etcd/answers.hpp"
 #include "stores/etcd/client/answer.hpp"

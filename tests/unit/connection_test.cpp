@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/event.hpp"
+#include "base/wait/event.hpp"
 
 namespace rlock::redis {
 namespace {

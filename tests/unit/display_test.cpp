@@ -1,4 +1,4 @@
-#include "base/display.hpp"
+#include "base/terminal/display.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/base64.hpp"
+#include "base/text/base64.hpp"
 #include "stores/etcd/answers.hpp"
 #include "stores/etcd/etcd_store.hpp"
 #include "stores/etcd/shared_lease.hpp"

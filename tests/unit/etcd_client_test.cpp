@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 #include "forged_gateway.hpp"
 #include "stores/etcd/client/answer.hpp"
 #include "stores/etcd/client/http_client.hpp"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/event.hpp"
+#include "base/wait/event.hpp"
 #include "lock/backend.hpp"
 
 namespace rlock::lock {

@@ -1,4 +1,4 @@
-#include "base/fiber.hpp"
+#include "base/wait/fiber.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "base/event.hpp"
+#include "base/wait/event.hpp"
 
 namespace rlock::base {
 namespace {

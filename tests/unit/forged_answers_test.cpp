@@ -8,8 +8,8 @@
 #include <string>
 #include <variant>
 
-#include "base/bounds.hpp"
-#include "base/retry.hpp"
+#include "base/text/bounds.hpp"
+#include "base/wait/retry.hpp"
 #include "forged_server.hpp"
 #include "lock/acquire.hpp"
 #include "lock/lease.hpp"

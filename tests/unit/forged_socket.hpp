@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/event.hpp"
 #include "base/fd.hpp"
+#include "base/wait/event.hpp"
 
 namespace rlock {
 

@@ -1,4 +1,4 @@
-#include "base/glob.hpp"
+#include "base/text/glob.hpp"
 
 #include <gtest/gtest.h>
 

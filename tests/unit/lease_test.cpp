@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "base/duration.hpp"
 #include "base/permit.hpp"
+#include "base/text/duration.hpp"
 
 namespace rlock::lock {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
-#include "base/duration.hpp"
 #include "base/exit_status.hpp"
+#include "base/text/duration.hpp"
 #include "cli/help.hpp"
 #include "lock/lease.hpp"
 #include "stores/redis/locate/address.hpp"

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "forged_socket.hpp"
 #include "jute_bytes.hpp"
 #include "stores/zookeeper/session.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 #include "cli/option_table.hpp"
 #include "lock/lease.hpp"
 

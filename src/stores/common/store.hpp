@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/wait/clock.hpp"
 #include "lock/backend.hpp"
 
 namespace rlock::stores {

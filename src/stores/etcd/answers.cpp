@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "base/base64.hpp"
-#include "base/bounds.hpp"
-#include "base/text.hpp"
+#include "base/text/base64.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::etcd {
 

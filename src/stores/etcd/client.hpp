@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 
 namespace rlock::etcd {
 

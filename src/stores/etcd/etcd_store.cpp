@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 
 namespace rlock::etcd {
 

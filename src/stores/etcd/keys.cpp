@@ -1,6 +1,6 @@
 #include "stores/etcd/keys.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "net/url.hpp"
 
 namespace rlock::etcd {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/etcd/requests.hpp"
 
 namespace rlock::etcd {

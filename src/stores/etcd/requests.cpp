@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/base64.hpp"
 #include "base/random_seed.hpp"
+#include "base/text/base64.hpp"
 
 namespace rlock::etcd {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/etcd/client.hpp"
 #include "stores/etcd/keys.hpp"
 

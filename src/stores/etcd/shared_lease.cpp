@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/hash.hpp"
+#include "base/text/hash.hpp"
 
 namespace rlock::etcd {
 

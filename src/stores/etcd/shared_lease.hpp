@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/etcd/requests.hpp"
 
 namespace rlock::etcd {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/ordered/ordered_store.hpp"
 
 namespace rlock::ordered {

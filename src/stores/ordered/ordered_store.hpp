@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "lock/mode.hpp"
 #include "lock/who.hpp"
 #include "stores/ordered/record.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 #include <iterator>
 
-#include "base/bounds.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::ordered {
 

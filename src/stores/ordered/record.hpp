@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "lock/who.hpp"
 
 namespace rlock::ordered {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/late_requests.hpp"
+#include "base/wait/late_requests.hpp"
 
 namespace rlock::quorum {
 

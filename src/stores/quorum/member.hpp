@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/fiber.hpp"
+#include "base/wait/fiber.hpp"
 #include "lock/lease.hpp"
 #include "stores/quorum/voter.hpp"
 

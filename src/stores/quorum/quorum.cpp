@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.hpp"
-#include "base/hash.hpp"
 #include "base/log.hpp"
-#include "base/retry.hpp"
-#include "base/text.hpp"
+#include "base/text/duration.hpp"
+#include "base/text/hash.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/retry.hpp"
 
 namespace rlock::quorum {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/retry.hpp"
+#include "base/wait/retry.hpp"
 #include "stores/quorum/member.hpp"
 #include "stores/quorum/voter.hpp"
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/retry.hpp"
+#include "base/wait/retry.hpp"
 #include "stores/redis/locate/slot.hpp"
 
 namespace rlock::redis {
@@ -104,7 +104,7 @@ Result<std::vector<std::string>> Cluster::warnings(Wait wait) {
   if (masters_.empty()) return SingleServer::warnings(wait);
   std::vector<std::string> result;
   const auto warn_of = [&](Master& master, Wait own) -> Result<void> {
-    auto found = RLOCK_TRY(advice(master.server.session(), own));
+    auto found = RLOCK_TRY(server_warnings(master.server.session(), own));
     std::ranges::move(found, std::back_inserter(result));
     return {};
   };

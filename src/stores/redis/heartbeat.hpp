@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/redis/scripts/constants.hpp"
 
 namespace rlock::redis {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/bounds.hpp"
+#include "base/text/bounds.hpp"
 
 namespace rlock::redis {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/redis/client/reply.hpp"
 #include "stores/redis/scripts/names.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/bounds.hpp"
-#include "base/late_requests.hpp"
+#include "base/text/bounds.hpp"
+#include "base/wait/late_requests.hpp"
 #include "lock/lease.hpp"
 #include "stores/redis/scripts/reply_shape.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/quorum/voter.hpp"
 
 namespace rlock::redis {

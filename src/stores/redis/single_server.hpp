@@ -1,10 +1,10 @@
 #pragma once
 
 #include "stores/quorum/voter.hpp"
-#include "stores/redis/advice.hpp"
 #include "stores/redis/holder.hpp"
+#include "stores/redis/inspect.hpp"
 #include "stores/redis/protocol.hpp"
-#include "stores/redis/survey.hpp"
+#include "stores/redis/server_warnings.hpp"
 #include "stores/redis/waiter.hpp"
 
 namespace rlock::redis {
@@ -42,7 +42,7 @@ class SingleServer : public quorum::Voter {
   }
   base::Result<std::vector<std::string>> warnings(base::Wait wait) override {
     if (protocol_.session().is_private()) return std::vector<std::string>();
-    return advice(protocol_.session(), wait);
+    return server_warnings(protocol_.session(), wait);
   }
   base::Duration timeout() const override { return protocol_.session().timeout(); }
   const std::string& name() const override { return protocol_.session().name(); }

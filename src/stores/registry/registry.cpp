@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "net/url.hpp"
 #include "stores/etcd/store.hpp"
 #include "stores/redis/store.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "net/tls_query.hpp"
 #include "net/url.hpp"
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdio>
 
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 #include "net/url.hpp"
 
 namespace rlock::zookeeper {

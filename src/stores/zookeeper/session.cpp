@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::zookeeper {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "stores/common/members.hpp"
 #include "stores/zookeeper/address.hpp"
 #include "stores/zookeeper/connection.hpp"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::zookeeper {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 
 namespace rlock::zookeeper {
 

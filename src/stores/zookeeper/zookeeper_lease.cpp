@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 #include "lock/lease.hpp"
 #include "stores/zookeeper/zookeeper_store.hpp"
 

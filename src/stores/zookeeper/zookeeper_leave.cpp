@@ -2,9 +2,9 @@
 #include <array>
 #include <utility>
 
-#include "base/bounds.hpp"
 #include "base/random_seed.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/text.hpp"
 #include "stores/zookeeper/zookeeper_store.hpp"
 
 // How an entry ends, and what it leaves behind. All of it is written together, or nothing.

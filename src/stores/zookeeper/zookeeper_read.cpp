@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "base/bounds.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/text.hpp"
 #include "lock/lease.hpp"
 #include "stores/zookeeper/zookeeper_store.hpp"
 

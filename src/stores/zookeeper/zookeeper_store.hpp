@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/boot_timer.hpp"
+#include "base/wait/boot_timer.hpp"
 #include "stores/ordered/ordered_store.hpp"
 #include "stores/zookeeper/names.hpp"
 #include "stores/zookeeper/session.hpp"

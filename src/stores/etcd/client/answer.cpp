@@ -4,9 +4,9 @@
 #include <array>
 #include <chrono>
 
-#include "base/bounds.hpp"
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::etcd {
 

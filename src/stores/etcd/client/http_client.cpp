@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/bounds.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/text.hpp"
 #include "stores/etcd/client/answer.hpp"
 #include "stores/etcd/client/connect_any.hpp"
 

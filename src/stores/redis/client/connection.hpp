@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "net/channel.hpp"
 #include "stores/redis/client/reply.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "net/target.hpp"
 
 namespace rlock::redis {

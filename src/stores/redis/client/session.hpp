@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/wait/wait.hpp"
 #include "stores/common/secret_files.hpp"
 #include "stores/redis/client/connection.hpp"
 #include "stores/redis/client/locator.hpp"

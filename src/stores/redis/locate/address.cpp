@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
 #include "net/tls_query.hpp"
 #include "net/url.hpp"
 #include "stores/redis/locate/schemes.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/retry.hpp"
+#include "base/wait/retry.hpp"
 #include "net/resolve.hpp"
 #include "stores/redis/locate/cluster_map.hpp"
 #include "stores/redis/locate/fixed_locator.hpp"

@@ -4,7 +4,7 @@
 #include <set>
 #include <span>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace rlock::redis {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::redis {
 

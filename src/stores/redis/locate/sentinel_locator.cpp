@@ -6,11 +6,11 @@
 #include <sstream>
 #include <utility>
 
-#include "base/bounds.hpp"
 #include "base/log.hpp"
-#include "base/number.hpp"
-#include "base/retry.hpp"
-#include "base/text.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/number.hpp"
+#include "base/text/text.hpp"
+#include "base/wait/retry.hpp"
 #include "net/resolve.hpp"
 #include "stores/redis/locate/fixed_locator.hpp"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/bounds.hpp"
+#include "base/text/bounds.hpp"
 
 /// What the scripts and rlock have to agree on. The build (cmake/EmbedScripts.cmake) writes each line of this form into
 /// the scripts: `watchers` as `local WATCHERS = 3`, a Duration `claim` as CLAIM_MS, a time in microseconds `far` as

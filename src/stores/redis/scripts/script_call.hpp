@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 #include "stores/redis/client/connection.hpp"
 #include "stores/redis/scripts/names.hpp"
 #include "stores/redis/scripts/scripts.hpp"

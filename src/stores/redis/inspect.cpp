@@ -1,9 +1,9 @@
-#include "stores/redis/survey.hpp"
+#include "stores/redis/inspect.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "base/bounds.hpp"
+#include "base/text/bounds.hpp"
 #include "stores/redis/scripts/reply_shape.hpp"
 
 namespace rlock::redis {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 

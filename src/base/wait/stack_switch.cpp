@@ -1,4 +1,4 @@
-#include "base/stack_switch.hpp"
+#include "base/wait/stack_switch.hpp"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "base/fiber.hpp"
+#include "base/wait/fiber.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

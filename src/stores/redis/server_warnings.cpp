@@ -1,12 +1,12 @@
-#include "stores/redis/advice.hpp"
+#include "stores/redis/server_warnings.hpp"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
 
-#include "base/bounds.hpp"
-#include "base/duration.hpp"
+#include "base/text/bounds.hpp"
+#include "base/text/duration.hpp"
 #include "stores/redis/client/reply.hpp"
 
 namespace rlock::redis {
@@ -169,7 +169,7 @@ std::optional<std::string> value_of(const Reply& reply) {
 
 }  // namespace
 
-Result<std::vector<std::string>> advice(Session& session, Wait wait) {
+Result<std::vector<std::string>> server_warnings(Session& session, Wait wait) {
   std::vector<Command> flight{{"INFO"}};
   for (const auto* setting : settings) flight.push_back({"CONFIG", "GET", setting});
   const auto replies = RLOCK_TRY(session.flight(flight, wait));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::base {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/clock.hpp"
-#include "base/number.hpp"
+#include "base/text/number.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 

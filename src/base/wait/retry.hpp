@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/poller.hpp"
+#include "base/text/duration.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::base {
 

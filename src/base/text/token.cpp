@@ -1,10 +1,10 @@
-#include "base/token.hpp"
+#include "base/text/token.hpp"
 
 #include <sys/random.h>
 
 #include <array>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::base {
 

@@ -1,4 +1,4 @@
-#include "base/base64.hpp"
+#include "base/text/base64.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "base/duration.hpp"
+#include "base/text/duration.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "base/retry.hpp"
+#include "base/wait/retry.hpp"
 
 #include <random>
 

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <span>
 
-#include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 

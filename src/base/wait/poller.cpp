@@ -1,4 +1,4 @@
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 
 #include <algorithm>
 #include <csignal>

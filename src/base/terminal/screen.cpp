@@ -1,4 +1,4 @@
-#include "base/screen.hpp"
+#include "base/terminal/screen.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace rlock::base {
 namespace {

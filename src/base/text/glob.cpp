@@ -1,12 +1,12 @@
-#include "base/glob.hpp"
+#include "base/text/glob.hpp"
 
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/text.hpp"
-#include "base/utf8_locale.hpp"
+#include "base/terminal/utf8_locale.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::base {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/time_text.hpp"
+#include "base/text/time_text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 /// A request may still arrive when whoever sent it has given up or is gone. What outlasts it:
 namespace rlock::base {

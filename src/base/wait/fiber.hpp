@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/stack_switch.hpp"
-#include "base/wait.hpp"
+#include "base/wait/stack_switch.hpp"
+#include "base/wait/wait.hpp"
 
 namespace rlock::base {
 

@@ -1,10 +1,10 @@
-#include "base/display.hpp"
+#include "base/terminal/display.hpp"
 
 #include <algorithm>
 #include <cwchar>
 
-#include "base/text.hpp"
-#include "base/utf8_locale.hpp"
+#include "base/terminal/utf8_locale.hpp"
+#include "base/text/text.hpp"
 
 namespace rlock::base {
 namespace {

@@ -1,8 +1,8 @@
-#include "base/boot_timer.hpp"
+#include "base/wait/boot_timer.hpp"
 
 #include <vector>
 
-#include "base/poller.hpp"
+#include "base/wait/poller.hpp"
 
 namespace rlock::base {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.hpp"
+#include "base/wait/clock.hpp"
 
 namespace rlock::base {
 

@@ -1,4 +1,4 @@
-#include "base/live_line.hpp"
+#include "base/terminal/live_line.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "base/display.hpp"
-#include "base/screen.hpp"
+#include "base/terminal/display.hpp"
+#include "base/terminal/screen.hpp"
 
 namespace rlock::base {
 namespace {
