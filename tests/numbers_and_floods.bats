@@ -1,4 +1,4 @@
-# R36, R37, R41 and R42 of PROOFS.md: numbers that no ttl is, messages without an end, a table of tracked keys that is too small,
+# R36, R37, R41 and R42 of PROOFS.md: numbers that no ttl is, messages that never stop, a table of tracked keys that is too small,
 # records of megabytes. Counted and judged by order; where a time is the promise, it has the room of a busy machine.
 load helper
 

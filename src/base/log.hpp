@@ -34,7 +34,7 @@ inline void log_note(std::string_view message, const LogEvent& event = {}) { log
 inline void log_info(std::string_view message, const LogEvent& event = {}) { log(LogLevel::info, message, event); }
 inline void log_debug(std::string_view message) { log(LogLevel::debug, message); }
 /// A note on how things are set up, true of each run: on a terminal, where somebody can look into it. Elsewhere it is
-/// info, lest cron mail what has been decided with each job.
+/// info: cron would mail it with each job, long after somebody has decided it.
 void log_advice(std::string_view message);
 /// What only a log for programs has room for: nothing without an encoder.
 void log_for_programs(LogLevel level, std::string_view message, const LogEvent& event);

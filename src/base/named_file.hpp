@@ -24,7 +24,7 @@ class NamedFile {
   /// Not a device or a pipe.
   bool is_regular() const { return is_regular_; }
 
-  /// All of it. Fails if it is longer than max bytes: what was named may be a device without an end.
+  /// All of it. Fails if it is longer than max bytes: what was named may be a device that never ends.
   Result<std::string> read(std::size_t max) const;
 
   /// Why someone besides root and this user can change the file, and how to mend that, as a message that begins with

@@ -160,7 +160,7 @@ Result<bool> Acquisition::wait_for_turn() {
       case Readiness::timed_out:
         return BootClock::now() < give_up;
       case Readiness::ready:
-        // Where messages come without an end, there is always something ready.
+        // Where messages never stop, there is always something ready.
         if (const auto now = BootClock::now(); now >= std::min(look, give_up)) return now < give_up;
         break;
     }

@@ -26,7 +26,7 @@ constexpr base::Duration max_pause_on_release{10'000};
 static_assert(2 * max_pause_on_release < base::tombstone_ttl);
 
 // A server whose table of tracked keys is too small (tracking-table-max-keys) tells of changes that are none: a key
-// that is looked at pushes others out of the table, whose holders look too, without an end. Others who renew under the
+// that is looked at pushes others out of the table, whose holders look too, and so on. Others who renew under the
 // same token (nested runs) change the key as well, but once in a renewal each.
 constexpr int max_vain_checks = 8;
 constexpr base::Duration watch_again_after = std::chrono::minutes(10);
@@ -157,7 +157,7 @@ Renewal::Woken Renewal::sleep(StopPoller& poller, Instant until, Turn& turn) {
       check_at = std::min(check_at, looked_at_ + terms_.look_pause());
     }
     const auto now = BootClock::now();
-    if (now >= until) return Woken::to_renew;  // also where messages come without an end
+    if (now >= until) return Woken::to_renew;  // also where messages never stop
     if (now >= check_at) return Woken::to_check;
     auto fds = holding_.wait_fds();
     fds.push_back({nudge_.fd(), POLLIN, 0});

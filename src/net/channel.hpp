@@ -32,7 +32,7 @@ class Channel {
   base::Result<Transfer> read(std::span<char> into);
 
   /// Reads what has come without waiting, and hands it on in parts: `take` is Result<void>(std::string_view). No more
-  /// than some 64 kB, so that whoever sends without an end keeps nobody from signals and deadlines (R37 of
+  /// than some 64 kB, so that whoever never stops sending keeps nobody from signals and deadlines (R37 of
   /// tests/PROOFS.md); what is left makes the descriptor readable again.
   template <class Take>
   base::Result<void> drain(Take take);

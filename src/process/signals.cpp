@@ -15,7 +15,7 @@ constexpr std::size_t kernel_mask_size = (NSIG - 1) / 8;  // bytes; libc's sigse
 // SIGXFSZ: a message into a file that must not grow (ulimit -f) fails as on a full disk.
 constexpr std::array needed{SIGCHLD, SIGCONT, SIGPIPE, SIGXFSZ};
 
-// A poll that finds something ready lets no signal in, and a server that sends without an end has always something
+// A poll that finds something ready lets no signal in, and a server that never stops sending has always something
 // ready. After so many in a row they are let in.
 constexpr int max_ready_in_row = 8;
 

@@ -19,7 +19,7 @@ namespace {
 // How many waiters of a lock are listed; more are only counted.
 constexpr std::int64_t max_waiters = 1'000;
 
-// A server may list without an end.
+// A server may list forever.
 constexpr base::Duration max_listing = std::chrono::minutes(1);
 constexpr std::string_view wild = "*?[";
 

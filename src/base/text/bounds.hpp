@@ -20,7 +20,7 @@ inline constexpr Duration max_span = std::chrono::days(36'525);
 /// A time in milliseconds; a negative one is none.
 constexpr Duration span_of(std::int64_t ms) { return std::clamp(Duration(ms), Duration::zero(), max_span); }
 
-/// What PTTL has answered; nullopt: no key, or one without an end.
+/// What PTTL has answered; nullopt: no key, or one that never expires.
 constexpr std::optional<Duration> ttl_of(std::int64_t pttl) {
   return pttl < 0 ? std::nullopt : std::optional(span_of(pttl));
 }

@@ -19,7 +19,7 @@ namespace {
 
 // For what one member is asked: the others have to have their turn while the lease lasts.
 constexpr Duration member_timeout{2'000};
-// Whoever tells without an end fills no memory.
+// A member that never stops telling fills no memory.
 constexpr std::size_t max_news = 1'000;
 
 // Of no request.

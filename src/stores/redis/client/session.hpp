@@ -67,8 +67,8 @@ class Session {
   /// That server, as long as the next ask() leads to no other.
   Session& asked() { return *asked_; }
 
-  /// Is called with each push as it comes; none is kept here, so that a server or a co-tenant that pushes without an
-  /// end fills no memory (R37 of tests/PROOFS.md). Without a listener they are dropped.
+  /// Is called with each push as it comes; none is kept here, so that a server or a co-tenant that never stops
+  /// pushing fills no memory (R37 of tests/PROOFS.md). Without a listener they are dropped.
   using Listener = std::function<void(const Reply&)>;
   void on_push(Listener listener) { listener_ = std::move(listener); }
   /// Passes on what was pushed up to now, a part of it where there is much. Call it when one of fds() is readable.

@@ -130,7 +130,7 @@ if is_to_hand then
   admit(walk, several, count)
   if walk.is_cut then reply = {reply[1], reply[2], reply[3] or {}, 1} end
   if walk.is_cut and mine then
-    -- Whoever lives looks too, lest this client ends before it is done. Their ranks count the dead, and they ask seldom.
+    -- Whoever lives looks too: this client may end before it is done. Their ranks count the dead, and they ask seldom.
     for _, wake in ipairs({'s', 'c'}) do publish(channel_of_all(), wake, 'h 0') end
   end
 elseif mine and not several then
