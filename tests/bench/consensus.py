@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Locks on three members of a store on this machine: rlock beside etcdctl lock and Go's concurrency.Mutex, or beside kazoo's Lock
-and Curator's InterProcessMutex.
+"""Locks on three members of a store on this machine: rlock beside etcdctl lock and Go's concurrency.Mutex, or beside kazoo's
+Lock and Curator's InterProcessMutex.
 
     consensus.py [--store etcd] [--rounds 100] [--queue 50] [--waiters 1000] [--seconds 20]
 
 Prints a Markdown table: how long `rlock run k true` and the others take, in turns, and what of etcdctl is left without the
 start of its program (`etcdctl version`); hand-overs in a queue of --queue, in turns; what --waiters that
 wait cost all members together while nothing happens. The members' files are in memory where that can be. Wants a C
-compiler; RLOCK is the binary. Beside etcd: Go, which gets the client that has concurrency.Mutex. Beside ZooKeeper: PYTHONPATH has
-kazoo; Maven gets Curator, whose waiters are 10 at most.
+compiler; RLOCK is the binary. Beside etcd: Go, which gets the client that has concurrency.Mutex. Beside ZooKeeper: PYTHONPATH
+has kazoo; Maven gets Curator, whose waiters are 10 at most.
 """
 
 import argparse

@@ -33,7 +33,6 @@ from proxy_wire import boottime_ns  # noqa: E402
 KEY = "answers"
 # Those that a holder and a waiter get again and again; a ping is a waiter's.
 KINDS = ("welcome", "create", "children", "exists", "get_data", "set_data", "ping", "multi")
-EXPECTED = (0, 69, 79, -signal.SIGKILL)
 PATIENCE = 60  # seconds, until the chosen answer comes
 
 
@@ -134,11 +133,7 @@ def main():
 
 
 def judge(field, directory, options, trial, contenders):
-    runs, wrong, summary = crowd.judge(directory)
-    time.sleep(options.ttl + 1)
-    left = field.entries(KEY)
-    wrong += [f"left behind: {name}" for name in left]
-    wrong += [f"status {status}: {said}" for status, said in crowd.ends(contenders) if status not in EXPECTED]
+    runs, wrong, summary, left = crowd.judge_beside_trouble(field, KEY, directory, options.ttl, contenders)
     kinds = ["release"] if options.release else options.kinds.split(",")
     for kind in kinds:
         begins = [begin for what, begin in trial.befell if what == kind]

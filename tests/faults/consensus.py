@@ -38,8 +38,6 @@ from troubles import ISOLATED, Troubles  # noqa: E402
 
 KEY = "consensus"
 QUIET = "nothing"
-# What an rlock may end with: it ran, was told that it lost its lock, could reach nobody, or stood still for too long.
-EXPECTED = (0, 69, 79, -signal.SIGKILL)
 
 
 class Trouble(Troubles):
@@ -96,12 +94,7 @@ def gaps(runs, trouble):
 
 
 def judge(field, directory, options, trouble, contenders):
-    runs, wrong, summary = crowd.judge(directory)
-    # Waits for the last leases, then for an end that no clock has to be trusted for.
-    time.sleep(options.ttl + 1)
-    left = field.entries(KEY)
-    wrong += [f"left behind: {name}" for name in left]
-    wrong += [f"status {status}: {said}" for status, said in crowd.ends(contenders) if status not in EXPECTED]
+    runs, wrong, summary, left = crowd.judge_beside_trouble(field, KEY, directory, options.ttl, contenders)
     wrong += ["nothing ran"] if len(runs) < options.contenders else []
     met = collections.Counter(kind for kind, *_ in trouble.log)
     stopped = sum(run.end is None for run in runs.values())

@@ -106,6 +106,22 @@ def statuses(contenders):
     return Counter(status for status, _ in ends(contenders))
 
 
+# What an rlock may end with beside members in trouble: it ran, was told that it lost its lock, could reach nobody, or stood
+# still for too long.
+EXPECTED = (0, 69, 79, -signal.SIGKILL)
+
+
+def judge_beside_trouble(field, key, directory, ttl, contenders):
+    """As judge(), and wrong are also an entry that is there when the last lease is over, and a status that is not EXPECTED.
+    Returns the names of those entries too."""
+    runs, wrong, summary = judge(directory)
+    time.sleep(ttl + 1)
+    left = field.entries(key)
+    wrong += [f"left behind: {name}" for name in left]
+    wrong += [f"status {status}: {said}" for status, said in ends(contenders) if status not in EXPECTED]
+    return runs, wrong, summary, left
+
+
 def trial_options(description, contenders):
     """A parser of the options that contend() knows."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)

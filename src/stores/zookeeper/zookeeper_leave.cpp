@@ -19,7 +19,6 @@ using ordered::LeaveOptions;
 
 namespace {
 
-constexpr int max_tries = 10;
 // Tokens that a queue keeps of those that left it.
 constexpr std::ptrdiff_t max_marks = 16;
 // Last runs that are looked at for each that is new.

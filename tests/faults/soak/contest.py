@@ -31,8 +31,8 @@ class Contest:
         self.topology, self.key, self.wire_key = topology, KEY, "rlock:" + KEY
         self.young_s = math.ceil(options.ttl[1] / 1000)  # no lease is longer
         self.clock = WallClock(directory) if weather == "clocks" else None
-        self.field = build(topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain, self.young_s,
-                           self.clock and self.clock.environment)
+        self.field = build(topology, directory + "/servers", weather, random.Random(f"{seed}/stage"), options.plain,
+                           self.young_s, self.clock and self.clock.environment)
         # Passwords by a configuration, because none in a URL reaches a nested run.
         with open(directory + "/config", "w") as file:
             file.write(f'server = "{self.field.url}"\n' + "".join(line + "\n" for line in options.set))

@@ -55,7 +55,8 @@ def stalls(rng):
     waiters = rng.choice((1, 4, 40))
     events = ["released", "gave_up", "head_killed", "lock_deleted",
               f"{rng.randint(1, 12)}_frozen", f"{rng.randint(8, 12)}_frozen"]
-    events += ["foreign_goes", "connections_killed", "flushed", "queue_deleted", "side_keys_deleted"] if store == "redis" else []
+    if store == "redis":
+        events += ["foreign_goes", "connections_killed", "flushed", "queue_deleted", "side_keys_deleted"]
     events += ["three_killed_with_the_holder"] if waiters < 40 else []  # its lease ends before so many have come
     return ["stalls.py", "--store", store, "--tries", 1, "--waiters", waiters, "--bound", BOUND_S,
             "--events", ",".join(rng.sample(events, 2))]

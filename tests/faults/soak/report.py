@@ -35,7 +35,8 @@ class Report:
             rows = of_run[run.name] if run else {where(contest)}
             self.found.update((row, kind) for row in rows)
             self.found["total", kind] += 1
-            self.print(kind, f"round {contest.seed} {contest.topology} {contest.weather}: {run.name + ': ' if run else ''}{text}")
+            name = run.name + ": " if run else ""
+            self.print(kind, f"round {contest.seed} {contest.topology} {contest.weather}: {name}{text}")
             if self.shown[kind] <= self.show:
                 for ms, line in judgement.trace(run, when):
                     print(f"    {ms:10.1f}  {line}")

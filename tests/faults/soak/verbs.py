@@ -1,5 +1,5 @@
-"""Scenes of --timeout, --hold, --once and --while-pid, on each kind of store; in half of them it stands still, or a member of it
-dies, for less than a lease.
+"""Scenes of --timeout, --hold, --once and --while-pid, on each kind of store; in half of them it stands still, or a member of
+it dies, for less than a lease.
 
 Wrong is another exit status than the verb's, a process that is left, a lock that the next one gets too early, or later than a
 second after it should (some more where the store has had to elect a leader, or ends leases in whole seconds). A seed may
