@@ -563,13 +563,7 @@ first_token() {
 }
 
 @test "renewals for longer, of many at once, all succeed, and the run keeps its lock" {
-  # shellcheck disable=SC2016 # of the command
-  expect 0 rlock run -t 6s "$key" -- sh -c '
-    for ttl in 20 25 30 22 27 35; do rlock renew -t "${ttl}s" 2>>failed || echo "$ttl: $?" >>failed & done; wait
-    rlock renew -t 7s 2>>failed || echo "7: $?" >>failed
-    rlock status --json "$RLOCK_KEY" >status'
-  diff /dev/null failed
-  [ "$(jq '.holders[0].ttl_ms' status)" -gt 10000 ]
+  renew_at_once
 }
 
 @test "the token of a waiter is not that of a holder: its release says so, and the waiter ends" {

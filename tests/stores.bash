@@ -45,6 +45,16 @@ until_renewed() {
   until_true 10 eval '[ "$(writes)" != "$before" ]'
 }
 
+# renew_at_once: many renew the lock of one run, for longer than it does; all succeed, and the run keeps its lock.
+renew_at_once() {
+  expect 0 rlock run -t 6s "$key" -- sh -c '
+    for ttl in 20 25 30 22 27 35; do rlock renew -t "${ttl}s" 2>>failed || echo "$ttl: $?" >>failed & done; wait
+    rlock renew -t 7s 2>>failed || echo "7: $?" >>failed
+    rlock status --json "$RLOCK_KEY" >status'
+  diff /dev/null failed
+  [ "$(jq '.holders[0].ttl_ms' status)" -gt 10000 ]
+}
+
 # every_verb STATUS TEXT [OPTION...]: each fails so, in one line, and runs no command.
 every_verb() {
   local status=$1 text=$2 verb

@@ -270,6 +270,12 @@ tls_store() {
 # Held by nobody's session.
 hold() { rlock run -t 4s --hold 1h "$key" -- true; }
 
+# Each opens the holder's session, which closes the connection of whoever has opened it before.
+@test "renewals of many at once, where a write takes a while: all succeed, and the run keeps its lock" {
+  own_store -Dzookeeper.flushDelay=200
+  renew_at_once
+}
+
 @test "a waiter that stands still for longer than its session comes back at the end of the queue" {
   # A waiter's session is a minute, or as long as it may be.
   own_store maxSessionTimeout=4000

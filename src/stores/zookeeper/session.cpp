@@ -40,6 +40,9 @@ std::vector<std::int32_t> numbers_of(std::span<const Request> requests, std::int
   return numbers;
 }
 
+// Of what failed over a connection that stood.
+bool is_cut(const base::Error& error, Wait wait) { return error.code == ErrorCode::unreachable && !wait.is_over(); }
+
 std::int32_t milliseconds(Duration timeout) {
   return static_cast<std::int32_t>(
       std::clamp<Duration::rep>(timeout.count(), 1, std::numeric_limits<std::int32_t>::max()));
@@ -79,6 +82,7 @@ std::string Session::frames_of(std::span<const Request> requests) {
 
 Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const Request> requests, Wait wait) {
   connection_.reset();
+  was_cut_ = false;
   news_ = {};
   connection_ = Connection(RLOCK_TRY(members_.connect(wait)));
   ++connections_;
@@ -90,7 +94,8 @@ Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const R
   sent_at_ = BootClock::now();
   const auto sent = connection_->send(frames, wait);
   auto frame = sent ? connection_->next(wait) : std::unexpected(sent.error());
-  if (!frame && !wait.is_over() && frame.error().code == ErrorCode::unreachable) {
+  was_cut_ = !frame && is_cut(frame.error(), wait);
+  if (was_cut_) {
     frame.error().message += "; it may have no majority, or too many connections from this host (maxClientCnxns)";
   }
   const auto bytes = RLOCK_TRY(std::move(frame));
@@ -187,6 +192,7 @@ Result<std::vector<Answer>> Session::answers(std::span<const Request> requests, 
   std::vector<Answer> answers(requests.size());
   for (auto left = requests.size(); left > 0;) {
     const auto frame = connection_->next(wait);
+    was_cut_ = !frame && is_cut(frame.error(), wait);
     if (!frame) return dropped<std::vector<Answer>>(frame.error());
     auto message = sorted(*frame);
     if (!message) return dropped<std::vector<Answer>>(message.error());

@@ -27,10 +27,8 @@ class Session {
   /// Makes a new session, of at least 1 ms; id() tells the timeout that the ensemble grants. Sends these behind it in
   /// the same flight: none that makes what ends with the session, which nobody could end if it were not answered.
   base::Result<std::vector<Answer>> create(base::Duration timeout, std::span<const Request> requests, base::Wait wait);
-  /// Another process's; nothing is connected.
+  /// From here on it is this one, which another object or process has made; nothing is connected.
   void take_up(SessionId id);
-  /// The name under which other processes open this session: its id, with what they need besides.
-  void take_name(const SessionId& id) { id_ = id; }
   /// nullopt: none was made or taken up.
   const std::optional<SessionId>& id() const { return id_; }
 
@@ -65,6 +63,9 @@ class Session {
   bool has_news() const { return !news_.is_empty(); }
 
   bool is_open() const { return connection_.has_value(); }
+  /// Whether the last failure was a connection that was closed before all was answered: so it is too where another
+  /// process opens the same session, which has one connection at a time.
+  bool was_cut() const { return was_cut_; }
   /// Which connection stands, counted from 1. What was asked of one (a watch) is not known to the next.
   std::uint64_t connection() const { return connections_; }
   int fd() const { return connection_ ? connection_->fd() : -1; }
@@ -96,6 +97,7 @@ class Session {
   base::Duration timeout_;
   std::optional<Connection> connection_;
   std::uint64_t connections_ = 0;
+  bool was_cut_ = false;
   std::optional<SessionId> id_;
   std::int32_t number_ = 0;     ///< of the last request
   std::int64_t last_seen_ = 0;  ///< the last transaction

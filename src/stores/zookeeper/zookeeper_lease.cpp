@@ -18,6 +18,9 @@ using ordered::Record;
 
 namespace {
 
+// By which the session of an earlier try may outlast what is asked for.
+constexpr Duration max_surplus{1'000};
+
 std::string seconds(Duration duration) { return base::format_duration(duration); }
 
 }  // namespace
@@ -25,14 +28,17 @@ std::string seconds(Duration duration) { return base::format_duration(duration);
 // A session for an entry. The reads travel with its making; no answers: there was one already.
 Result<ZookeeperStore::Answers> ZookeeperStore::begin(const Record& record, const std::vector<Request>& reads,
                                                       Wait wait) {
-  if (session_.id() && asked_ >= record.ttl) return Answers();
+  if (own_session_ && asked_ >= record.ttl) return Answers();
   session_.close();
+  own_session_.reset();
   auto answers = RLOCK_TRY(session_.create(record.ttl, reads, wait));
+  own_session_ = session_.id();
   asked_ = record.ttl;
-  lease_ = session_.id()->timeout;
+  lease_ = own_session_->timeout;
   if (record.state == Record::State::waits || lease_ == record.ttl) return answers;
   auto refused = refusal(record, lease_, wait);
   session_.close();
+  own_session_.reset();
   return std::unexpected(std::move(refused));
 }
 
@@ -50,9 +56,17 @@ base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait
                                 (is_short ? " or more" : " or less")};
 }
 
+bool ZookeeperStore::is_open_as_us() const {
+  return session_.is_open() && own_session_ && session_.id()->id == own_session_->id;
+}
+
 // nullopt: the session has ended, this member says.
 Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::open_again(Duration timeout,
                                                                           std::vector<Request> requests, Wait wait) {
+  if (!is_open_as_us()) {
+    session_.close();
+    session_.take_up(*own_session_);
+  }
   const auto rearm = watch_request();
   if (rearm) requests.push_back(*rearm);
   auto reopened = RLOCK_TRY(session_.reopen(timeout, requests, wait));
@@ -71,15 +85,15 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
                                                                              Wait wait) {
   RLOCK_TRY(begin(record, {}, wait));
   const bool is_waiter = record.state == Record::State::waits;
-  const auto ttl = is_waiter ? session_.id()->timeout : record.ttl;
+  const auto ttl = is_waiter ? own_session_->timeout : record.ttl;
   std::optional<Answers> answers;
-  const bool has_just_begun = session_.is_open() && BootClock::now() < session_.sent_at() + lock::renewal_pause(ttl);
+  const bool has_just_begun = is_open_as_us() && BootClock::now() < session_.sent_at() + lock::renewal_pause(ttl);
   if (has_just_begun && lease_ == ttl) {
     answers = RLOCK_TRY(session_.flight(requests, wait));
   } else {
     answers = RLOCK_TRY(open_again(ttl, requests, wait));
   }
-  if (!answers) session_.forget();
+  if (!answers) own_session_.reset();
   if (answers && lease_ < ttl) return std::unexpected(grants_less());
   return answers;
 }
@@ -99,30 +113,36 @@ Result<bool> ZookeeperStore::find_again(Wait wait) {
 // Our session has ended, one member says. false: so our entry is gone, says a majority; true: it has moved to another
 // session. A member that was cut off may be wrong.
 Result<bool> ZookeeperStore::has_moved(Wait wait) {
-  const auto ours = *session_.id();
-  session_.forget();
-  auto found = find(token_, wait);
-  if (!found) session_.take_up(ours);
-  if (!RLOCK_TRY(std::move(found))) {
-    forget();
-    return false;
-  }
-  if (session_.id()->id != ours.id) return true;
+  const auto ours = own_session_->id;
+  if (!RLOCK_TRY(find_again(wait))) return false;
+  if (own_session_->id != ours) return true;
   return fail(ErrorCode::unreachable, name() + " says that the session has ended, and others that it has not");
 }
 
-// To a new session. The node has another name, so that nobody who knows the old one takes it for that; its order stays.
-// nullopt: it is gone, or has changed.
-Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
-  Session next(session_.address(), session_.timeout());
-  RLOCK_TRY(next.create(record.ttl, {}, wait));
-  auto id = *next.id();
-  if (id.timeout != record.ttl) {
+// One for our entry to come to, which lasts for the ttl of the record, or a little longer.
+Result<Session> ZookeeperStore::session_for(Record& record, Wait wait) {
+  const bool is_of_last_try = session_.is_open() && !is_open_as_us() && session_.id()->timeout >= record.ttl &&
+                              session_.id()->timeout < record.ttl + max_surplus;
+  Session next =
+      is_of_last_try ? std::exchange(session_, Session(address(), timeout())) : Session(address(), timeout());
+  if (!is_of_last_try) RLOCK_TRY(next.create(record.ttl, {}, wait));
+  const auto granted = next.id()->timeout;
+  if (granted < record.ttl) {
     next.close();
-    return std::unexpected(refusal(record, id.timeout, wait));
+    return std::unexpected(refusal(record, granted, wait));
   }
-  id.fence = fence_;
+  record.ttl = granted;
+  return next;
+}
+
+// To another session. The node has another name, so that nobody who knows the old one takes it for that; its order
+// stays. nullopt: it is gone, or has changed.
+Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wait wait) {
   auto moved = record;
+  watched_at_ = 0;
+  auto next = RLOCK_TRY(session_for(moved, wait));
+  auto id = *next.id();
+  id.fence = fence_;
   moved.session = id.encode();
   auto to = *own_;
   ++to.moves;
@@ -131,18 +151,20 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wai
   const auto answers = RLOCK_TRY(next.flight(std::vector{multi(both), get_children(queue_)}, wait));
   const auto outcome = read_multi(answers[0]);
   if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
-  if (outcome->code != Code::ok) {
+  const bool is_done = outcome->code == Code::ok;
+  if (is_done || !session_.is_open()) {
+    session_.close();
+    session_ = std::move(next);
+  } else {
     next.close();
-    if (outcome->failed == 0) return std::nullopt;
-    return std::unexpected(session_.error_of(outcome->code));
   }
-  session_.close();
-  session_ = std::move(next);
-  session_.take_name(id);
+  if (!is_done && outcome->failed == 0) return std::nullopt;
+  if (!is_done) return std::unexpected(session_.error_of(outcome->code));
+  own_session_ = id;
   own_ = to;
   version_ = 0;
-  asked_ = lease_ = record.ttl;
-  watched_at_ = 0;
+  asked_ = lease_ = moved.ttl;
+  is_open_elsewhere_ = false;
   auto view = RLOCK_TRY(view_of(answers[1], wait));
   if (const auto rearm = watch_request()) armed(RLOCK_TRY(session_.flight({&*rearm, 1}, wait)).front());
   return view;

@@ -40,7 +40,7 @@ bool has_mark(const std::string& marks, const std::string& token) {
 // An unanswered try may have made an entry: what ends the session ends that too, and nothing of it comes late.
 Result<bool> ZookeeperStore::leave_unknown(Wait wait) {
   bool was_there = false;
-  if (session_.id()) {
+  if (own_session_) {
     const auto answers = RLOCK_TRY(ask_as_us({get_children(queue_), close_session()}, wait));
     if (answers) {
       const auto entries = entries_in(read_children(answers->front().body).value_or(std::vector<std::string>()));
@@ -69,7 +69,7 @@ Result<std::vector<Request>> ZookeeperStore::last_writes(const LeaveOptions& lea
     kept.is_kept = true;
     auto record = leaving.ended;
     record.ttl = leaving.hold;
-    auto id = *session_.id();
+    auto id = *own_session_;
     id.fence = fence_;
     record.session = id.encode();
     all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));

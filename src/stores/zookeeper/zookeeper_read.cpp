@@ -63,18 +63,11 @@ base::Error ZookeeperStore::no_root() const {
                                         base::shell_word(address().root)};
 }
 
-// Over whatever connection stands, or that of a session for this alone.
+// Over whatever connection stands, or that of a session for this alone: to open ours would break off what others who
+// know our token ask over it.
 Result<ZookeeperStore::Answers> ZookeeperStore::ask(const std::vector<Request>& requests, Wait wait) {
-  if (!session_.is_open() && session_.id() && own_) {
-    auto answers = RLOCK_TRY(open_again(lease_, requests, wait));
-    if (answers) return std::move(*answers);
-    if (RLOCK_TRY(has_moved(wait))) return ask(requests, wait);
-  }
   if (session_.is_open()) return session_.flight(requests, wait);
-  auto answers = RLOCK_TRY(session_.create(lock::default_ttl, requests, wait));
-  asked_ = lock::default_ttl;
-  lease_ = session_.id()->timeout;
-  return answers;
+  return session_.create(lock::default_ttl, requests, wait);
 }
 
 // A write that is refused: that it is, is decided by the majority, and what is read behind it is as new. So is not what
@@ -161,11 +154,11 @@ std::optional<Listed> ZookeeperStore::adopt(const EntryName& entry, const Node& 
   version_ = node.stat.version;
   may_be_there_ = true;
   lasts_until_ = std::max<base::Instant>(lasts_until_, BootClock::now() + found.ttl_left.value_or(Duration::zero()));
-  if (session_.id() && session_.id()->id == id->id) return found;
-  session_.close();
+  if (own_session_ && own_session_->id == id->id) return found;
+  if (is_open_as_us()) session_.close();  // nobody lives by it any more
   asked_ = id->timeout;
   lease_ = std::min(found.record->ttl, id->timeout);
-  session_.take_up(std::move(*id));
+  own_session_ = std::move(id);
   return found;
 }
 

@@ -24,18 +24,19 @@ ZookeeperStore::ZookeeperStore(const Address& address, const std::string& wire_k
 
 // One that others go on with is not ours to end.
 ZookeeperStore::~ZookeeperStore() {
-  if (!may_be_there_) session_.close();
+  if (!may_be_there_ || !is_open_as_us()) session_.close();
 }
 
 void ZookeeperStore::forget() {
   session_.close();
+  own_session_.reset();
   own_.reset();
   may_be_there_ = false;
   lasts_until_ = {};
 }
 
 std::string ZookeeperStore::encoded(Record record) const {
-  record.session = session_.id()->encode();
+  record.session = own_session_->encode();
   return record.encode();
 }
 
@@ -105,15 +106,18 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
   if (!own_) return std::nullopt;
   auto record = asked;
   for (int tries = 0; tries < max_tries; ++tries) {
-    const auto most = session_.id()->timeout;
+    const auto most = own_session_->timeout;
     record.ttl = record.state == Record::State::waits ? most : ordered::at_least(asked.ttl, lasts_until_);
-    if (record.ttl > most) {
+    if (record.ttl > most || is_open_elsewhere_) {
       if (auto moved = RLOCK_TRY(move(record, wait))) return moved;
       if (!own_ || !RLOCK_TRY(find_again(wait))) return std::nullopt;
       continue;
     }
-    const auto answers = RLOCK_TRY(
-        open_again(record.ttl, {set_data(path_of(*own_), encoded(record), version_), get_children(queue_)}, wait));
+    auto opened =
+        open_again(record.ttl, {set_data(path_of(*own_), encoded(record), version_), get_children(queue_)}, wait);
+    is_open_elsewhere_ = session_.was_cut();
+    if (is_open_elsewhere_) continue;
+    const auto answers = RLOCK_TRY(std::move(opened));
     if (!answers) {
       if (!RLOCK_TRY(has_moved(wait))) return std::nullopt;
       continue;
@@ -131,6 +135,9 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
       case Code::bad_version:
         if (!RLOCK_TRY(find_again(wait))) return std::nullopt;
         break;
+      case Code::session_moved:
+        is_open_elsewhere_ = true;
+        break;
       default:
         return std::unexpected(session_.error_of((*answers)[0].code));
     }
@@ -141,7 +148,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
 // Over the connection that stands, or over a new one of our session; nullopt as of open_again().
 Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_as_us(const std::vector<Request>& requests,
                                                                          Wait wait) {
-  if (!session_.is_open()) return open_again(lease_, requests, wait);
+  if (!is_open_as_us()) return open_again(lease_, requests, wait);
   return RLOCK_TRY(session_.flight(requests, wait));
 }
 

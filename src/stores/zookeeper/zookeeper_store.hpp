@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/wait/boot_timer.hpp"
+#include "base/wait/retry.hpp"
 #include "stores/ordered/ordered_store.hpp"
 #include "stores/zookeeper/names.hpp"
 #include "stores/zookeeper/session.hpp"
@@ -17,7 +18,9 @@ namespace rlock::zookeeper {
 /// A queue is a node, an entry one below it that ends with its session, which is the lease. Neither a ping nor a write
 /// is known to extend a session: a follower that was cut off answers both. It is opened again for that, over a new
 /// connection, with a write behind it. It can be opened for less than it was made for, and not for more: an entry whose
-/// lease is to be longer moves to another session, and keeps its place.
+/// lease is to be longer moves to another session, and keeps its place. So it does where another process that knows the
+/// token opens the session in the same moment: a session has one connection at a time, and each would break off the
+/// other's, again and again.
 class ZookeeperStore final : public ordered::OrderedStore {
  public:
   ZookeeperStore(const Address& address, const std::string& wire_key, base::Duration timeout);
@@ -35,7 +38,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<bool> keep_alive(base::Wait wait) override;
   base::Result<bool> leave(const ordered::LeaveOptions& leaving, base::Wait wait) override;
   bool may_be_there() const override { return may_be_there_; }
-  base::Duration max_lease() const override { return session_.id() ? lease_ : base::Duration::max(); }
+  base::Duration max_lease() const override { return own_session_ ? lease_ : base::Duration::max(); }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
   base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
@@ -66,6 +69,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
 
   // zookeeper_lease.cpp: the session that our entry lives by
   base::Result<Answers> begin(const ordered::Record& record, const std::vector<Request>& reads, base::Wait wait);
+  bool is_open_as_us() const;
   base::Error refusal(const ordered::Record& record, base::Duration granted, base::Wait wait);
   base::Result<std::optional<Answers>> open_again(base::Duration timeout, std::vector<Request> requests,
                                                   base::Wait wait);
@@ -73,6 +77,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
                                                      const std::vector<Request>& requests, base::Wait wait);
   base::Result<bool> find_again(base::Wait wait);
   base::Result<bool> has_moved(base::Wait wait);
+  base::Result<Session> session_for(ordered::Record& record, base::Wait wait);
   base::Result<MaybeView> move(const ordered::Record& record, base::Wait wait);
   base::Error grants_less() const;
 
@@ -97,7 +102,9 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::optional<Request> watch_request() const;
   void armed(const Answer& answer);
   base::Result<void> hear(const Event& event);
-  bool has_to_tell() const;
+  bool is_armed() const;
+  bool rests();
+  base::Instant tells_at() const;
 
   // zookeeper_read.cpp: what others have
   base::Result<Answers> ask(const std::vector<Request>& requests, base::Wait wait);
@@ -114,11 +121,13 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
   void heard_time(std::int64_t ms);
 
-  Session session_;
+  Session session_;  ///< what is asked over: the one that our entry lives by, or one of its own to read
   std::string wire_key_;
-  std::string queue_;       ///< path
-  base::Duration asked_{};  ///< the session was to be made for
-  base::Duration lease_{};  ///< and opened for last
+  std::string queue_;                     ///< path
+  std::optional<SessionId> own_session_;  ///< that our entry lives by, or is to
+  base::Duration asked_{};                ///< it was to be made for
+  base::Duration lease_{};                ///< and opened for last
+  bool is_open_elsewhere_ = false;        ///< others open it, too
 
   std::string token_;
   lock::Mode mode_;
@@ -132,8 +141,10 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::map<std::uint32_t, EntryName> known_;  ///< entries of the queue, as of the last answer
   std::optional<ordered::Watched> watched_;
   std::string watched_path_;
-  std::uint64_t watched_at_ = 0;        ///< which connection
-  std::optional<std::int32_t> posted_;  ///< the watch is asked for anew
+  std::uint64_t watched_at_ = 0;  ///< which connection
+  base::Backoff rests_{base::Duration(500), base::Duration(10'000)};
+  std::optional<base::Instant> rests_until_;  ///< it was lost, which is not told before
+  std::optional<std::int32_t> posted_;        ///< the watch is asked for anew
   ordered::Told told_;
   base::Instant kept_until_ = base::never;  ///< the first that is kept ahead of us ends
   mutable base::BootTimer timer_;

@@ -48,8 +48,7 @@ void ZookeeperStore::armed(const Answer& answer) {
 }
 
 Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
-  const bool is_armed = watched_ && session_.is_open() && watched_at_ == session_.connection();
-  if (is_armed && watched_->is_same(watched)) return {};
+  if (is_armed() && watched_->is_same(watched)) return {};
   watched_.reset();
   posted_.reset();
   told_ = {};
@@ -66,7 +65,7 @@ Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
     // What was written since the last view is not known.
     told_.is_unclear |= watched.is_of_writes;
   }
-  const bool was_open = session_.is_open();
+  const bool was_open = is_open_as_us();
   watched_path_ = std::move(path);
   watched_ = watched;
   if (!was_open) {
@@ -83,16 +82,26 @@ Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
   return {};
 }
 
-bool ZookeeperStore::has_to_tell() const {
-  return session_.has_news() || told_.is_unclear || !told_.gone.empty() || !session_.is_open() ||
-         watched_at_ != session_.connection();
+bool ZookeeperStore::is_armed() const { return watched_ && session_.is_open() && watched_at_ == session_.connection(); }
+
+base::Instant ZookeeperStore::tells_at() const {
+  if (session_.has_news() || told_.is_unclear || !told_.gone.empty()) return BootClock::now();
+  return is_armed() ? kept_until_ : rests_until_.value_or(BootClock::now());
+}
+
+// The connection is lost. Whoever knows a holder's token may just have opened its session, to renew it, and has the
+// time to be answered: longer each time, since it may be one who holds as long as we do, and watches too.
+bool ZookeeperStore::rests() {
+  if (watched_->whom != Watched::Whom::own) return false;
+  if (!rests_until_) rests_until_ = BootClock::now() + rests_.next();
+  return BootClock::now() < *rests_until_;
 }
 
 std::vector<pollfd> ZookeeperStore::wait_fds() const {
   if (!watched_) return {};
-  timer_.set(has_to_tell() ? BootClock::now() : kept_until_);
+  timer_.set(tells_at());
   std::vector<pollfd> fds{{timer_.fd(), POLLIN, 0}};
-  if (session_.is_open()) fds.push_back({session_.fd(), POLLIN, 0});
+  if (is_armed()) fds.push_back({session_.fd(), POLLIN, 0});
   return fds;
 }
 
@@ -112,14 +121,13 @@ Result<Told> ZookeeperStore::drain() {
   const auto over = [&](base::Error error) {
     watched_.reset();
     posted_.reset();
+    rests_until_.reset();
     told_ = {};
     return std::unexpected(std::move(error));
   };
   if (!watched_) return std::exchange(told_, {});
-  if (!session_.is_open() || watched_at_ != session_.connection()) {
-    return over({ErrorCode::unreachable, name() + ": the connection broke"});
-  }
-  auto news = session_.drain();
+  auto news = is_armed() ? session_.drain() : fail(ErrorCode::unreachable, name() + ": the connection broke");
+  if (!news && rests()) return std::exchange(told_, {});
   if (!news) return over(std::move(news).error());
   for (const auto& message : news->answers) {
     if (posted_ != message.number) continue;
