@@ -244,7 +244,8 @@ escaped='etcdcanary%3A%40%2F%3F%20%25'
   # What is there has few leases, whatever has run: those of last runs and of what was released.
   no_more_than_few() { [ "$(ask lease list -w json | jq '.leases | length')" -le 4 ]; }
   until_true 10 no_more_than_few
-  run -0 ask get --prefix --keys-only /rlock/q/
+  # Newer ones warn of the variables that older ones need.
+  run -0 --separate-stderr ask get --prefix --keys-only /rlock/q/
   [ -z "$output" ]
 }
 
