@@ -1,0 +1,122 @@
+#include "stores/zookeeper/zookeeper_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/wait/clock.hpp"
+#include "forged_socket.hpp"
+#include "jute_bytes.hpp"
+
+namespace rlock::zookeeper {
+namespace {
+
+using namespace std::chrono_literals;
+using base::BootClock;
+
+constexpr base::Duration ttl = 10s;
+
+std::int32_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return static_cast<std::int32_t>(value);
+}
+
+// A member with one queue and one entry in it, which it lets everybody make and write.
+class Member {
+ public:
+  Address address() const {
+    Address address;
+    address.socket = socket_.path();
+    return address;
+  }
+  /// Greetings, each with a connection of its own.
+  int greetings() const { return greetings_; }
+  int writes() const { return writes_; }
+  /// Of the last greeting.
+  base::Instant greeted_at() const { return greeted_at_; }
+
+ private:
+  std::string said_of(std::string_view frame, bool is_first) {
+    if (is_first) {
+      greeted_at_ = BootClock::now();
+      ++greetings_;
+      return text(number(0) + number(ttl.count()) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
+    }
+    const std::string stat(68, '\0');
+    const auto said = [&](const std::string& body) {
+      return text(std::string(frame.substr(0, 4)) + std::string(12, '\0') + body);
+    };
+    switch (static_cast<Request::Op>(number_at(frame, 4))) {
+      case Request::Op::create: {
+        const std::string path(frame.substr(12, static_cast<std::size_t>(number_at(frame, 8))));
+        name_ = path.substr(path.rfind('/') + 1) + "0000000000";
+        return said(text(path + "0000000000") + stat);
+      }
+      case Request::Op::get_children:
+        return said(number(1) + text(name_) + stat);
+      case Request::Op::set_data:
+        ++writes_;
+        return said(stat);
+      default:
+        return said("");
+    }
+  }
+
+  std::string name_{};
+  std::atomic<int> greetings_ = 0;
+  std::atomic<int> writes_ = 0;
+  std::atomic<base::Instant> greeted_at_{};
+  ForgedSocket socket_{[this] {
+    return [this, bytes = std::string(), is_first = true](std::string_view received) mutable {
+      bytes += received;
+      ForgedSocket::Reply reply;
+      bool is_broken = false;
+      while (auto frame = take_frame(bytes, is_broken)) reply.bytes += said_of(*frame, std::exchange(is_first, false));
+      return reply;
+    };
+  }};
+};
+
+class ZookeeperProof : public ::testing::Test {
+ protected:
+  void enter() {
+    const auto view = store_.enter("0123", lock::Mode{}, record_, ordered::Join::always, wait_);
+    ASSERT_TRUE(view && *view);
+    EXPECT_LE((**view).sent, member_.greeted_at());
+  }
+
+  const Member member_;
+  base::PlainPoller poller_;
+  base::Wait wait_{BootClock::now() + 1min, poller_};
+  ordered::Record record_{.state = ordered::Record::State::holds, .ttl = ttl};
+  ZookeeperStore store_{member_.address(), "k", 5s};
+};
+
+// A ping or a write over the connection that stands shows nothing: a follower that was cut off answers both.
+TEST_F(ZookeeperProof, EachRenewalOpensTheSessionAgainWithAWriteBehindIt) {
+  enter();
+  const auto greetings = member_.greetings();
+  for (int i = 1; i <= 3; ++i) {
+    const auto view = store_.confirm(record_, wait_);
+    ASSERT_TRUE(view && *view);
+    EXPECT_EQ(member_.greetings(), greetings + i);
+    EXPECT_EQ(member_.writes(), i);
+  }
+}
+
+// Its answer may have been on its way for long.
+TEST_F(ZookeeperProof, CountsFromBeforeTheSessionWasOpened) {
+  enter();
+  const auto before = BootClock::now();
+  const auto view = store_.confirm(record_, wait_);
+  ASSERT_TRUE(view && *view);
+  EXPECT_GE((**view).sent, before);
+  EXPECT_LE((**view).sent, member_.greeted_at());
+}
+
+}  // namespace
+}  // namespace rlock::zookeeper
