@@ -86,13 +86,13 @@ TEST(EntryName, IsReadBack) {
         EXPECT_EQ(read->token, token);
         EXPECT_EQ(read->mode, entry.mode);
         EXPECT_EQ(read->moves, moves);
-        EXPECT_FALSE(read->is_kept);
+        EXPECT_FALSE(read->has_ended);
         EXPECT_EQ(EntryName::of(read->entry(5)).encode(), name);
         EXPECT_EQ(data_version(read->entry(5)), 5);
       }
     }
   }
-  EXPECT_TRUE(EntryName::decode("t-x-0000000003h")->is_kept);
+  EXPECT_TRUE(EntryName::decode("t-x-0000000003h")->has_ended);
   for (const std::string name : {"", "h", "t", "t-x", "t-x-", "-0000000001", "x-0000000001", "t-q-0000000001",
                                  "t-x-0000000001r", "t-x-0000000001r256", "t-x-0000000001r1h", "t-x-9999999999"}) {
     EXPECT_FALSE(EntryName::decode(name)) << name;

@@ -8,7 +8,6 @@ namespace rlock::quorum {
 
 using namespace std::chrono_literals;
 using base::Duration;
-using base::ErrorCode;
 using base::Instant;
 using base::Result;
 using base::Wait;

@@ -44,16 +44,16 @@ std::string EntryName::encode() const {
   std::array<char, 16> number{};
   const int size = std::snprintf(number.data(), number.size(), "%010d", static_cast<std::int32_t>(order));
   auto name = entry_prefix(token, mode) + std::string(number.data(), static_cast<std::size_t>(size));
-  if (is_kept) return name + "h";
+  if (has_ended) return name + "h";
   return moves == 0 ? name : name + "r" + std::to_string(moves);
 }
 
 std::optional<EntryName> EntryName::decode(std::string_view name) {
   EntryName entry;
-  entry.is_kept = name.ends_with('h');
-  if (entry.is_kept) name.remove_suffix(1);
+  entry.has_ended = name.ends_with('h');
+  if (entry.has_ended) name.remove_suffix(1);
   auto end = name.find_last_not_of(digits);
-  if (end != name.npos && name[end] == 'r' && !entry.is_kept) {
+  if (end != name.npos && name[end] == 'r' && !entry.has_ended) {
     const auto moves = base::parse_number<std::uint8_t>(name.substr(end + 1));
     if (!moves) return std::nullopt;
     entry.moves = *moves;
@@ -78,7 +78,7 @@ std::optional<EntryName> EntryName::decode(std::string_view name) {
 
 ordered::Entry EntryName::entry(std::int32_t data_version) const {
   const auto version = static_cast<std::uint64_t>(static_cast<std::uint32_t>(data_version));
-  return {order, token, mode, version << 9U | static_cast<unsigned>(moves) << 1U | (is_kept ? 1U : 0U)};
+  return {order, token, mode, version << 9U | static_cast<unsigned>(moves) << 1U | (has_ended ? 1U : 0U)};
 }
 
 EntryName EntryName::of(const ordered::Entry& entry) {
@@ -86,7 +86,7 @@ EntryName EntryName::of(const ordered::Entry& entry) {
           .token = entry.token,
           .mode = entry.mode,
           .moves = static_cast<std::uint8_t>(entry.version >> 1U),
-          .is_kept = (entry.version & 1U) != 0};
+          .has_ended = (entry.version & 1U) != 0};
 }
 
 std::int32_t data_version(const ordered::Entry& entry) {

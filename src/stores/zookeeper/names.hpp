@@ -20,7 +20,7 @@ struct EntryName {
   std::string token;
   lock::Mode mode;
   std::uint8_t moves = 0;
-  bool is_kept = false;
+  bool has_ended = false;  ///< its command has, and --hold keeps the lock
 
   std::string encode() const;
   /// nullopt: not one of rlock's.

@@ -65,14 +65,14 @@ Result<std::vector<Request>> ZookeeperStore::last_writes(const LeaveOptions& lea
   if (!own_) return std::vector<Request>();
   std::vector<Request> all{zookeeper::remove(path_of(*own_))};
   if (leaving.hold > base::Duration::zero()) {
-    auto kept = *own_;
-    kept.is_kept = true;
+    auto ended = *own_;
+    ended.has_ended = true;
     auto record = leaving.ended;
     record.ttl = leaving.hold;
     auto id = *own_session_;
     id.fence = fence_;
     record.session = id.encode();
-    all.push_back(create(path_of(kept), record.encode(), owner(), Lifetime::persistent));
+    all.push_back(create(path_of(ended), record.encode(), owner(), Lifetime::persistent));
   }
   if (!leaving.last_run.empty()) {
     const auto path = last_run_path(wire_key_);

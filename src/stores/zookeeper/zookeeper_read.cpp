@@ -120,10 +120,10 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
   return listed;
 }
 
-// What is kept is nobody's any more.
+// What has ended is nobody's any more.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
-  const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.is_kept; };
+  const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.has_ended; };
   for (int tries = 0; tries < max_tries; ++tries) {
     const auto answers = RLOCK_TRY(ask({decided(), get_children(queue_)}, wait));
     RLOCK_TRY(check_decided(answers.front()));
@@ -195,7 +195,7 @@ Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer
     for (std::size_t i = 0; i < count; ++i) {
       const auto node = answers[i].code == Code::ok ? read_node(answers[i].body) : std::nullopt;
       auto seen = node ? std::optional(listed(entries[from + i], *node)) : std::nullopt;
-      const bool is_over = seen && entries[from + i].is_kept && seen->ttl_left.value_or(Duration(0)) <= Duration(0);
+      const bool is_over = seen && entries[from + i].has_ended && seen->ttl_left.value_or(Duration(0)) <= Duration(0);
       if (seen && !is_over) {
         queue.first.push_back(std::move(*seen));
       } else {

@@ -52,7 +52,7 @@ Result<bool> ZookeeperStore::is_empty(const Record& record, Wait wait) {
   const auto names = read_children(children.body);
   if (!names) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   auto entries = entries_in(*names);
-  RLOCK_TRY(end_kept(entries, wait));
+  RLOCK_TRY(end_holds(entries, wait));
   return entries.empty();
 }
 
@@ -198,7 +198,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::view_of(const Answer& children
     return std::nullopt;
   }
   std::erase_if(entries, [&](const EntryName& entry) { return entry.order >= own_->order; });
-  RLOCK_TRY(end_kept(entries, wait));
+  RLOCK_TRY(end_holds(entries, wait));
   View view{.fence = fence_, .ahead = {}, .sent = sent};
   for (const auto& entry : entries) {
     view.ahead.push_back(entry.entry(0));
@@ -207,18 +207,18 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::view_of(const Answer& children
 }
 
 // No session ends what is held by --hold: whoever waits behind it does.
-Result<void> ZookeeperStore::end_kept(std::vector<EntryName>& ahead, Wait wait) {
-  kept_until_ = base::never;
+Result<void> ZookeeperStore::end_holds(std::vector<EntryName>& ahead, Wait wait) {
+  hold_ends_ = base::never;
   for (auto entry = ahead.begin(); entry != ahead.end();) {
     const auto look_at = entry++;
-    if (!look_at->is_kept) continue;
+    if (!look_at->has_ended) continue;
     const auto answers = RLOCK_TRY(session_.flight(std::vector{get_data(path_of(*look_at))}, wait));
     const auto node = read_node(answers.front().body);
     bool has_gone = answers.front().code == Code::no_node;
     if (node) {
       const auto left = listed(*look_at, *node).ttl_left.value_or(Duration::zero());
       if (left > Duration::zero()) {
-        kept_until_ = std::min<base::Instant>(kept_until_, BootClock::now() + left);
+        hold_ends_ = std::min<base::Instant>(hold_ends_, BootClock::now() + left);
       } else {
         const auto ended =
             RLOCK_TRY(session_.flight(std::vector{zookeeper::remove(path_of(*look_at), node->stat.version)}, wait));

@@ -87,7 +87,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<MaybeView> entered(const Answer& made, const Answer& children, const ordered::Record& record,
                                   base::Wait wait);
   base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
-  base::Result<void> end_kept(std::vector<EntryName>& ahead, base::Wait wait);
+  base::Result<void> end_holds(std::vector<EntryName>& ahead, base::Wait wait);
   std::string encoded(ordered::Record record) const;
   void forget();
 
@@ -146,7 +146,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   std::optional<base::Instant> rests_until_;  ///< it was lost, which is not told before
   std::optional<std::int32_t> posted_;        ///< the watch is asked for anew
   ordered::Told told_;
-  base::Instant kept_until_ = base::never;  ///< the first that is kept ahead of us ends
+  base::Instant hold_ends_ = base::never;  ///< the first --hold ahead of us
   mutable base::BootTimer timer_;
 
   std::int64_t time_us_ = 0;

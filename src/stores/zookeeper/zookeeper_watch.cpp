@@ -37,7 +37,7 @@ void ZookeeperStore::armed(const Answer& answer) {
   auto before = std::exchange(known_, {});
   for (auto& entry : entries_in(*names)) {
     const auto known = before.find(entry.order);
-    told_.is_unclear |= known != before.end() && known->second.is_kept != entry.is_kept;  // it has an end now
+    told_.is_unclear |= known != before.end() && known->second.has_ended != entry.has_ended;  // it has an end now
     before.erase(entry.order);
     known_[entry.order] = std::move(entry);
   }
@@ -86,7 +86,7 @@ bool ZookeeperStore::is_armed() const { return watched_ && session_.is_open() &&
 
 base::Instant ZookeeperStore::tells_at() const {
   if (session_.has_news() || told_.is_unclear || !told_.gone.empty()) return BootClock::now();
-  return is_armed() ? kept_until_ : rests_until_.value_or(BootClock::now());
+  return is_armed() ? hold_ends_ : rests_until_.value_or(BootClock::now());
 }
 
 // The connection is lost. Whoever knows a holder's token may just have opened its session, to renew it, and has the
@@ -137,8 +137,8 @@ Result<Told> ZookeeperStore::drain() {
   for (const auto& event : news->events) {
     if (auto heard = hear(event); !heard) return over(std::move(heard).error());
   }
-  if (BootClock::now() >= kept_until_) {
-    kept_until_ = base::never;
+  if (BootClock::now() >= hold_ends_) {
+    hold_ends_ = base::never;
     told_.is_unclear = true;
   }
   return std::exchange(told_, {});
