@@ -91,6 +91,9 @@ TEST(EtcdClient, EachErrorHasItsClass) {
   EXPECT_EQ(failure_of(501, 12, "Method Not Allowed"), ErrorCode::configuration);
   EXPECT_EQ(failure_of(400, 3, "etcdserver: user name is empty"), ErrorCode::refused);
   EXPECT_EQ(failure_of(503, 14, "transport: authentication handshake failed: x"), ErrorCode::configuration);
+  EXPECT_EQ(failure_of(503, 14, "error reading server preface: remote error: tls: bad certificate"),
+            ErrorCode::configuration);
+  EXPECT_EQ(failure_of(503, 14, "error reading server preface: EOF"), ErrorCode::unreachable);
   answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 19\r\n\r\n404 page not found\n";
   EXPECT_EQ(it.failure(), ErrorCode::configuration);
   for (const std::string& text :

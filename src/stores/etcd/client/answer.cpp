@@ -102,7 +102,10 @@ std::optional<base::Error> common_error(const Refusal& refusal, int status, cons
       break;
     case unavailable:
       if (has(refusal, "connection closed")) return error(ErrorCode::unreachable, std::string(cut_off));
-      if (has(refusal, "authentication handshake failed")) return error(ErrorCode::configuration, std::string(cut_off));
+      // Of 3.5 and later: an alert of its own TLS.
+      if (has(refusal, "authentication handshake failed") || has(refusal, "remote error: tls")) {
+        return error(ErrorCode::configuration, std::string(cut_off));
+      }
       break;
     case -1:
       if (status == 404) {
