@@ -191,11 +191,13 @@ many() {
 }
 
 @test "a hundred thousand locks are listed, and many travel together" {
-  many 100000
+  local count=100000
+  [ -z "${TEST_SANITIZER:-}" ] || count=10000
+  many $count
   rlock status >table
-  [ "$(wc -l <table)" = 100001 ]
+  [ "$(wc -l <table)" = $((count + 1)) ]
   rlock status --json >json
-  jq -e '.locks | length == 100000' json
+  jq -e ".locks | length == $count" json
   many 5000
   strace -e trace=sendto,write,writev -o sent rlock status --exit-code -q
   # One request each would be 5000.
