@@ -58,7 +58,7 @@ class Meddler final : public Client {
     return inner_->flight(calls, until);
   }
   base::Instant sent_at() const override { return inner_->sent_at(); }
-  std::int64_t now_us() const override { return inner_->now_us() + ahead_us; }
+  std::int64_t now_us() const override { return inner_->now_us(); }
   Result<void> stream(const Call& call, base::Wait until) override {
     ++streams;
     return inner_->stream(call, until);
@@ -68,7 +68,6 @@ class Meddler final : public Client {
   Duration timeout() const override { return inner_->timeout(); }
   const std::string& name() const override { return inner_->name(); }
 
-  std::int64_t ahead_us = 0;  ///< the wall clock of the members
   int flights = 0;
   std::vector<base::Instant> flown;  ///< before each
   int streams = 0;

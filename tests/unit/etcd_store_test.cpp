@@ -195,16 +195,6 @@ TEST_F(EtcdStoreTest, WhoLeavesLeavesNoLease) {
   EXPECT_EQ(new_leases(before).size(), 0U);
 }
 
-TEST_F(EtcdStoreTest, WhoLeavesForAnotherProcessLeavesNoLease) {
-  const auto before = leases();
-  ASSERT_TRUE(another().enter("one", holding(10s)));
-  EXPECT_EQ(new_leases(before).size(), 1U);
-  auto other = another();
-  ASSERT_TRUE(*other.store.find("one", wait()));
-  ASSERT_TRUE(*other.store.leave({}, wait()));
-  EXPECT_EQ(new_leases(before).size(), 0U);
-}
-
 // Whether something has been told within what a busy machine may need.
 ordered::Told told(One& one) {
   ordered::Told told;
@@ -274,29 +264,6 @@ TEST_F(EtcdStoreTest, SinceWhenALockIsHeldIsKnownAfterARenewalToo) {
   ASSERT_GT(since, 1'500'000'000'000'000);
   ASSERT_TRUE(lock.renew(request, lock::Watch::no, wait()));
   EXPECT_GE(queue().first[0].record->since_us, since);
-}
-
-TEST_F(EtcdStoreTest, MembersWhoseWallClockStepsByAYearLoseNoLockAndNoMemoryOfIt) {
-  constexpr auto year_us = std::chrono::microseconds(std::chrono::years(1)).count();
-  int runs = 0;
-  for (const auto ahead_us : {year_us, -year_us, std::int64_t{0}, -year_us, year_us}) {
-    const auto run = std::to_string(++runs);
-    auto one = another();
-    const auto fence = one.enter("a" + run, holding(30s))->fence;
-    one.client.ahead_us = ahead_us;
-    ASSERT_EQ(one.confirm(holding(30s))->fence, fence);
-    EXPECT_GE(left(), 25s);
-    auto other = another();
-    other.client.ahead_us = -ahead_us;
-    ASSERT_TRUE(*other.store.find("a" + run, wait()));
-    ASSERT_EQ(other.confirm(holding(30s))->fence, fence);
-    EXPECT_GE(left(), 25s);
-    one.client.ahead_us = 0;
-    ASSERT_EQ(one.confirm(holding(30s))->fence, fence);
-    EXPECT_TRUE(*other.store.leave({.last_run = run, .remembered = 1h, .is_told = true}, wait()));
-    EXPECT_EQ(queue().last_run, run);
-    EXPECT_TRUE(*another().store.was_released("a" + run, wait()));
-  }
 }
 
 TEST_F(EtcdStoreTest, AWaiterIsKept) {

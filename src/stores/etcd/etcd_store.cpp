@@ -62,11 +62,6 @@ bool EtcdStore::adopt(const KeyValue& entry) {
   if (record && record->state != Record::State::waits && entry.version != version_) {
     lasts_until_ = std::max(lasts_until_, BootClock::now() + record->ttl);
   }
-  // What others than rlocks have written may be under a lease that is for more than this.
-  const auto known = leases_.others(0);
-  if (record && entry.lease != 0 && std::ranges::find(known, entry.lease) == known.end()) {
-    leases_.ends_within(entry.lease, record->ttl);
-  }
   fence_ = entry.created;
   version_ = entry.version;
   lease_ = entry.lease;

@@ -22,21 +22,6 @@ using namespace std::chrono_literals;
 constexpr base::Duration told_for = 1min;
 constexpr std::size_t max_removed = 64;
 
-Call end_of(const std::string& key, std::uint64_t version) {
-  return transaction({is_present(key), is_of_version(key, version)}, {etcd::erase(key)});
-}
-
-// The names that others than rlocks have given do not follow from what is read in them. Asked only for what was not
-// found under its name.
-Result<bool> remove_by_version(Gateway& gateway, const Range& queue, std::uint64_t version, Wait wait) {
-  auto call = page_of(queue, 1);
-  call.body["min_mod_revision"] = call.body["max_mod_revision"] = std::to_string(version);
-  const auto page = read_range(RLOCK_TRY(gateway.ask(std::move(call), wait)));
-  if (!page) return std::unexpected(gateway.senseless());
-  if (page->found.empty()) return false;
-  return RLOCK_TRY(gateway.transact(end_of(page->found.front().key, version), 1, 0, wait)).held;
-}
-
 }  // namespace
 
 EtcdStore::Left EtcdStore::left_behind(const LeaveOptions& leaving) const {
@@ -120,13 +105,11 @@ Result<bool> EtcdStore::remove(std::span<const Entry> entries, Wait wait) {
     const auto some = entries.first(std::min(entries.size(), max_removed));
     std::vector<Call> calls;
     for (const Entry& entry : some) {
-      calls.push_back(end_of(keys_.entry(wire_key_, entry.token, entry.mode), entry.version));
+      const auto key = keys_.entry(wire_key_, entry.token, entry.mode);
+      calls.push_back(transaction({is_present(key), is_of_version(key, entry.version)}, {etcd::erase(key)}));
     }
     const auto answers = RLOCK_TRY(gateway_.ask(calls, wait));
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const bool was_there = RLOCK_TRY(gateway_.outcome(answers[i], 1, 0)).held;
-      were_all_there &= was_there || RLOCK_TRY(remove_by_version(gateway_, queue_, some[i].version, wait));
-    }
+    for (const Answer& answer : answers) were_all_there &= RLOCK_TRY(gateway_.outcome(answer, 1, 0)).held;
     entries = entries.subspan(some.size());
   }
   return were_all_there;
