@@ -71,7 +71,7 @@ sampled_until_gone() {
   is_gone "$1"
 }
 
-@test "a server that pushes without an end keeps rlock neither from its deadline nor from a signal" {
+@test "a server that never stops pushing keeps rlock neither from its deadline nor from a signal" {
   /usr/bin/python3 - s 3>&- <<-'END' &
 	import os, socket, sys, threading
 	push = b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1000\r\n" + b"x" * 1000 + b"\r\n"

@@ -78,7 +78,7 @@ fi
 # Leaks are looked for in the unit tests alone: at the end of a process that is a subreaper the search can hang.
 export ASAN_OPTIONS=log_path=$out/reports/asan:detect_stack_use_after_return=1:detect_leaks=0
 export UBSAN_OPTIONS=log_path=$out/reports/ubsan:print_stacktrace=1
-# A fiber of base/fiber counts as a thread when a keeper is forked, which then starts one of its own.
+# A fiber of base/wait/fiber counts as a thread when a keeper is forked, which then starts one of its own.
 export TSAN_OPTIONS=log_path=$out/reports/tsan:die_after_fork=0
 declare -A running=() began=()
 # timeout passes the signal on to bats and to what bats started.
@@ -209,7 +209,7 @@ if ((${#once_more[@]} > 0)); then
     done
 fi
 for report in "$out"/reports/*; do
-    # Fibers: said once a process, and of no consequence where each switch is announced (base/fiber).
+    # Fibers: said once a process, and of no consequence where each switch is announced (base/wait/fiber).
     grep -qv "ASan doesn't fully support makecontext" "$report" || continue
     cat "$report"
     count "$(grep -m 1 -oE '(ERROR|WARNING): .*|runtime error: .*' "$report" || echo "$report")" 0 0 0 1

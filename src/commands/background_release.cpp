@@ -22,7 +22,7 @@ void release_in_background(const std::string& key, base::Duration ttl,
   const auto until = base::BootClock::now() + std::min(ttl, max_time);
   const auto begun = process::start_in_background({.name = "rlock-release",
                                                    .title = "rlock-release " + base::printable(key),
-                                                   .open_fds = {},
+                                                   .left_open = {},
                                                    .begin = [] { return base::Result<void>(); },
                                                    .run = [&] { release(until); }});
   if (!begun) {

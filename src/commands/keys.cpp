@@ -173,7 +173,7 @@ void Keys::set_environment() const {
   if (!has_own()) ::setenv("RLOCK_NESTED", marker_.c_str(), 1);
 }
 
-void Keys::report() const {
+void Keys::report_acquired() const {
   if (!base::is_logged(base::LogLevel::info)) return;
   for (const auto& key : std::span(held_).first(names_.size()))
     show::report_acquired(key.key, key.fence, waited_, terms_.ttl);

@@ -51,7 +51,7 @@ class Keys {
   /// Of one of the keys.
   std::uint64_t fence(const std::string& key) const;
   /// For -v.
-  void report() const;
+  void report_acquired() const;
   /// Likewise, of those that this run has acquired.
   void report_released(std::chrono::nanoseconds held, const lock::LastRun& run) const;
   /// After a release that found the lock with another: asks the server once who that is, and says so.

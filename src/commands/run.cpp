@@ -76,7 +76,7 @@ class Run {
     if (!permit) return not_started(base::exit_cannot_start, permit.error().message);
     permit_.emplace(std::move(*permit));
     keys_.set_environment();
-    keys_.report();
+    keys_.report_acquired();
 
     terminal_.emplace();
     std::optional<process::Guard> guard;

@@ -135,12 +135,12 @@ Result<std::optional<WhilePid>> WhilePid::open(const Options& options) {
 
 Result<void> start_keeper(const Options& options, const Place& place, const lock::Request& request,
                           const lock::Lease& lease, WhilePid while_pid) {
-  BackgroundKeeper keeping(options, place, request, lease, std::move(while_pid));
+  BackgroundKeeper keeper(options, place, request, lease, std::move(while_pid));
   return process::start_in_background({.name = "rlock-keeper",
                                        .title = "rlock-keeper " + base::printable(options.key),
-                                       .open_fds = {keeping.process_fd()},
-                                       .begin = [&] { return keeping.begin(); },
-                                       .run = [&] { keeping.run(); }});
+                                       .left_open = {keeper.process_fd()},
+                                       .begin = [&] { return keeper.begin(); },
+                                       .run = [&] { keeper.run(); }});
 }
 
 }  // namespace rlock::commands

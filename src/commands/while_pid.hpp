@@ -24,6 +24,6 @@ struct WhilePid {
 /// request: that of the acquire. Returns once it is at work; on an error, internal, there is none, and the lock is
 /// held.
 base::Result<void> start_keeper(const Options& options, const Place& place, const lock::Request& request,
-                                const lock::Lease& lease, WhilePid kept);
+                                const lock::Lease& lease, WhilePid while_pid);
 
 }  // namespace rlock::commands

@@ -21,7 +21,8 @@ struct LastRun {
   /// When a run last succeeded, this one or one before it, as far as that is remembered; likewise.
   std::optional<std::int64_t> succeeded_us{};
 
-  /// stored() was given it; what a Redis server keeps has another figure there.
+  /// For how long a store is to remember it, as stored() was given it; in what a Redis server keeps, this field is
+  /// another figure.
   base::Duration remembered{};
   /// Whether a store that keeps what stored() gave for longer than that is to forget it now.
   bool is_forgotten(std::int64_t now_us) const {

@@ -28,21 +28,21 @@ constexpr int max_late_rounds = 8;
 // Renews what is held already, whatever is waited for. Broken off, for good, when one of these is lost.
 class MultiLock::RenewingPoller final : public base::Poller {
  public:
-  RenewingPoller(MultiLock& lock, base::Poller& inner) : lock_(lock), inner_(inner) {}
+  RenewingPoller(MultiLock& keys, base::Poller& inner) : keys_(keys), inner_(inner) {}
 
   Readiness wait(std::span<pollfd> fds, Instant until) override {
     while (true) {
-      lock_.renew_held();
-      if (lock_.lost() != nullptr) return Readiness::interrupted;
-      const base::Wait wait(std::min(until, lock_.next_renewal()), inner_);
-      if (base::drive(lock_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
+      keys_.renew_held();
+      if (keys_.lost() != nullptr) return Readiness::interrupted;
+      const base::Wait wait(std::min(until, keys_.next_renewal()), inner_);
+      if (base::drive(keys_.calls(), fds, wait) == Readiness::interrupted) return Readiness::interrupted;
       if (std::ranges::any_of(fds, [](const pollfd& fd) { return fd.revents != 0; })) return Readiness::ready;
       if (BootClock::now() >= until) return Readiness::timed_out;
     }
   }
 
  private:
-  MultiLock& lock_;
+  MultiLock& keys_;
   base::Poller& inner_;
 };
 

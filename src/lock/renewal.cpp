@@ -66,7 +66,7 @@ base::Result<void> Renewal::start() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   base::Result<void> started;
   try {
-    thread_ = std::thread([this] { keep_alive(); });
+    thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     started = base::fail(base::ErrorCode::internal, error.what());
   }
@@ -99,7 +99,7 @@ bool Renewal::while_asleep(const std::function<void()>& act) {
   return true;
 }
 
-void Renewal::keep_alive() {
+void Renewal::run() {
   Turn turn(turn_);
   StopPoller poller(stop_.fd());
   if (!is_stopped_) renew_until_over(poller, turn);

@@ -47,7 +47,7 @@ class Renewal {
   enum class Proceed { yes, no };
   enum class Woken { to_renew, to_check, to_stop };
   using Turn = std::unique_lock<std::mutex>;
-  void keep_alive();
+  void run();
   void renew_until_over(StopPoller& poller, Turn& turn);
   base::Readiness wait(StopPoller& poller, std::span<pollfd> fds, base::Instant until, Turn& turn);
   Woken sleep(StopPoller& poller, base::Instant until, Turn& turn);

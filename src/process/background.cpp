@@ -25,8 +25,8 @@ namespace {
 // What begin said: nothing, or an error's message. Behind it the end of the pipe.
 constexpr char begun = '+';
 
-void close_all_but(std::span<const int> open_fds) {
-  std::vector<int> sorted(open_fds.begin(), open_fds.end());
+void close_all_but(std::span<const int> left_open) {
+  std::vector<int> sorted(left_open.begin(), left_open.end());
   std::ranges::sort(sorted);
   int from = STDERR_FILENO + 1;
   for (const int fd : sorted) {
@@ -38,9 +38,9 @@ void close_all_but(std::span<const int> open_fds) {
 
 // What it throws must not unwind through the stack of whoever forked it.
 [[noreturn]] void live(const BackgroundProcess& process, base::Fd told) noexcept {
-  auto open_fds = process.open_fds;
-  open_fds.push_back(told.get());
-  become_background(process.name, process.title, open_fds);
+  auto left_open = process.left_open;
+  left_open.push_back(told.get());
+  become_background(process.name, process.title, left_open);
   const auto begin = process.begin();
   const auto text = begin ? std::string(1, begun) : begin.error().message;
   (void)!::write(told.get(), text.data(), text.size());
@@ -51,7 +51,7 @@ void close_all_but(std::span<const int> open_fds) {
 
 }  // namespace
 
-void become_background(const char* name, const std::string& title, std::span<const int> open_fds) {
+void become_background(const char* name, const std::string& title, std::span<const int> left_open) {
   ::setsid();
   ::prctl(PR_SET_NAME, name);
   base::set_title(title);
@@ -63,7 +63,7 @@ void become_background(const char* name, const std::string& title, std::span<con
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (null >= 0) ::dup2(null, standard);
   }
-  close_all_but(open_fds);
+  close_all_but(left_open);
   base::log_without_standard_error();
 }
 

@@ -44,7 +44,7 @@ void sort_newest_first(std::vector<pid_t>& pids) {
   std::ranges::rotate(pids, std::ranges::find_if(pids, [&](pid_t pid) { return pid <= newest; }));
 }
 
-// Members hold half of the descriptors at most: a look needs some itself.
+// Pinned members take half of the descriptors at most: a look needs some itself.
 bool may_hold(const base::Fd& fd) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd.get()) < limit.rlim_cur / 2;

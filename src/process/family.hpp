@@ -34,7 +34,7 @@ struct Scope {
   Guards guards = Guards::spared;
 };
 
-/// Whose a process is: the one place that knows. It looks for the processes of a family, holds those that it has seen,
+/// Whose a process is: the one place that knows. It looks for the processes of a family, pins those that it has seen,
 /// signals these and nobody else, and tells when none is left. docs/servers.md names whom it cannot reach.
 class Family {
  public:

@@ -92,9 +92,9 @@ class GuardLoop {
 };
 
 // What it throws must not unwind through what was rlock's stack: it ends the guard, and rlock starts another.
-[[noreturn]] void live(const char* name, const std::string& title, const std::vector<int>& open_fds,
+[[noreturn]] void live(const char* name, const std::string& title, const std::vector<int>& left_open,
                        const std::function<void()>& work) noexcept {
-  become_background(name, title, open_fds);
+  become_background(name, title, left_open);
   // Whoever stopped the guard together with rlock: it goes on when rlock is killed, by the kernel's timer if nobody
   // else.
   ::prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -105,7 +105,7 @@ class GuardLoop {
 
 }  // namespace
 
-base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> open_fds,
+base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, std::vector<int> left_open,
                                     const std::function<void(int rlock_fd)>& work) {
   base::Fd rlock_fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   base::Fd alive;
@@ -116,10 +116,10 @@ base::Result<Guard> Guard::fork_off(const char* name, const std::string& title, 
     rlock_fd.reset(ends[0]);
     alive.reset(ends[1]);
   }
-  open_fds.push_back(rlock_fd.get());
+  left_open.push_back(rlock_fd.get());
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno(base::ErrorCode::internal, "fork");
-  if (pid == 0) live(name, title, open_fds, [&] { work(rlock_fd.get()); });
+  if (pid == 0) live(name, title, left_open, [&] { work(rlock_fd.get()); });
   return Guard(pid, std::move(alive));
 }
 
@@ -128,8 +128,8 @@ base::Result<Guard> Guard::start(base::Permit& permit, Scope scope, pid_t comman
   scope.root = read_process(::getpid()).value_or(Process{.pid = ::getpid()});
   auto first = read_process(command).value_or(Process{.pid = command});
   auto command_fd = command > 0 ? open_pid(command) : base::Fd();
-  const int command_number = command_fd.get();
-  return fork_off(task.name, task.title, {command_number}, [&](int rlock_fd) {
+  const int command_pidfd = command_fd.get();
+  return fork_off(task.name, task.title, {command_pidfd}, [&](int rlock_fd) {
     Family family(std::move(scope));
     if (command > 0) family.add(PinnedProcess(std::move(first), std::move(command_fd)));
     const bool nothing_left = GuardLoop(permit, rlock_fd, std::move(family), task).run();

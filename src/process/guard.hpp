@@ -44,7 +44,7 @@ class Guard {
   /// What every guard begins with: forks a process of the background (see become_background), which gets a descriptor
   /// that can be read, or has hung up, as soon as this one is dead (a pidfd, or a pipe where there are none), runs
   /// `work`, and ends.
-  static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> open_fds,
+  static base::Result<Guard> fork_off(const char* name, const std::string& title, std::vector<int> left_open,
                                       const std::function<void(int rlock_fd)>& work);
 
   Guard(Guard&& other) noexcept : pid_(std::exchange(other.pid_, 0)), alive_(std::move(other.alive_)) {}

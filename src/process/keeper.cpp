@@ -42,7 +42,7 @@ class Enforcement {
   // nullopt: it goes on. To be called when the process has ended, the permit is revoked, and at next_step().
   std::optional<Keeper::Ending> step() {
     const bool has_ended = !task_.process.is_alive();
-    if (!told_) {
+    if (!has_acted_) {
       if (permit_.loss() == base::Permit::Loss::released) return Keeper::Ending::released;
       if (permit_.revoked() || BootClock::now() >= permit_.stop_at()) {
         permit_ended();
@@ -53,7 +53,7 @@ class Enforcement {
     if (!stopping_) {
       // Under AtEnd::nothing the process may live for ever; when the permit is revoked or over, nothing is renewed.
       const bool is_over = has_ended || permit_.revoked() || BootClock::now() >= permit_.until();
-      return told_ && is_over ? std::optional(Keeper::Ending::lost) : std::nullopt;
+      return has_acted_ && is_over ? std::optional(Keeper::Ending::lost) : std::nullopt;
     }
     if (permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
     if (has_ended && family_.is_over()) return Keeper::Ending::lost;
@@ -66,7 +66,7 @@ class Enforcement {
 
   Instant next_step() const {
     if (stopping_) return std::min(kill_at_, BootClock::now() + stop_round);
-    return told_ ? permit_.until() : permit_.stop_at();
+    return has_acted_ ? permit_.until() : permit_.stop_at();
   }
 
   // A stopped process keeps its children, so that they are found. False: something lives on, or may do so.
@@ -83,7 +83,7 @@ class Enforcement {
 
  private:
   void permit_ended() {
-    told_ = true;
+    has_acted_ = true;
     const auto loss = permit_.loss();
     const auto out = standard_error_of(task_.process.process().pid, task_.process.fd());
     if (task_.at_end == AtEnd::kill) {
@@ -109,8 +109,8 @@ class Enforcement {
   const KeeperTask& task_;
   Family family_;
   Instant kill_at_{};
-  bool told_ = false;      // the permit's end has been acted on
-  bool stopping_ = false;  // the process has to go
+  bool has_acted_ = false;  // the permit's end has been acted on
+  bool stopping_ = false;   // the process has to go
 };
 
 void await(const std::vector<int>& readable, base::BootTimer& timer, Instant until) {

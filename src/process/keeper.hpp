@@ -15,7 +15,8 @@ namespace rlock::process {
 /// since. A process that the caller merely named may be the parent of half the machine.
 enum class Stops { marked, below_too };
 
-/// A process that is not our child, and that has a permit to run all the same.
+/// What a Keeper does: the process that it watches over, which is not our child but has a permit to run all the same,
+/// and what happens to it at the permit's end.
 struct KeeperTask {
   PinnedProcess process;
   int stop_signal = SIGTERM;   ///< what asks it to end when its permit does

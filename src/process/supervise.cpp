@@ -52,13 +52,13 @@ class Supervisor {
     while (!may_end() && BootClock::now() < first_look) signals_.wait_event({}, first_look);
     while (!may_end()) {
       if (BootClock::now() >= start_at_) start_missing();
-      if (!told_ && (permit_.revoked() || BootClock::now() >= permit_.stop_at())) permit_ended();
+      if (!has_acted_ && (permit_.revoked() || BootClock::now() >= permit_.stop_at())) permit_ended();
       if (!stopping_ && BootClock::now() >= how_.run_until) time_out();
       if (stopping_ && permit_.loss() == base::Permit::Loss::taken) kill_at_ = std::min(kill_at_, BootClock::now());
       if (stopping_ && stop_all()) break;
       await_event();
     }
-    if (permit_.revoked() && !told_) {
+    if (permit_.revoked() && !has_acted_) {
       // The guard acted while we were frozen, or the loss and the end of the command came together.
       ending_.stopped = true;
       how_.ended_early(false);
@@ -154,7 +154,7 @@ class Supervisor {
   }
 
   void permit_ended() {
-    told_ = true;
+    has_acted_ = true;
     const auto loss = permit_.loss();
     ending_.stopped = true;
     if (how_.guard.at_end == AtEnd::kill) {
@@ -204,7 +204,7 @@ class Supervisor {
     base::log_error("cannot signal process " + std::to_string(refused->pid) +
                     (refused->name.empty() ? "" : " (" + base::printable(refused->name) + ")") +
                     ": it runs as another user; " +
-                    (told_ ? "it goes on without the lock" : "the lock is held until it ends"));
+                    (has_acted_ ? "it goes on without the lock" : "the lock is held until it ends"));
   }
 
   // While stopping_. true when nothing is left, or nothing more can be done.
@@ -217,13 +217,13 @@ class Supervisor {
       signal_child(SIGKILL);
       family_.signal(SIGKILL);
     }
-    if (told_) permit_.disarm();
+    if (has_acted_) permit_.disarm();
     const auto looked = family_.look(stuck_at_);
     say_refused(family_.signal(SIGKILL));
     if (BootClock::now() < stuck_at_) return false;
     const char* cannot =
         "what the command has started cannot be killed: it runs as another user, or is stuck in the kernel";
-    if (!told_ && looked != Looked::blind) {
+    if (!has_acted_ && looked != Looked::blind) {
       // We still hold the lock, and must not release it while that process runs.
       if (!std::exchange(is_stuck_, true)) base::log_error(std::string(cannot) + "; holding the lock until it ends");
       return false;
@@ -245,7 +245,7 @@ class Supervisor {
 
   void await_event() {
     const auto now = BootClock::now();
-    auto at = told_ ? base::never : permit_.stop_at();
+    auto at = has_acted_ ? base::never : permit_.stop_at();
     if (!stopping_) at = std::min(at, how_.run_until);
     if (stopping_) at = std::min(at, std::max(kill_at_, now + (is_stuck_ ? stuck_round : kill_round)));
     auto fds = nested_.fds();
@@ -283,7 +283,7 @@ class Supervisor {
   bool childless_ = false;  // waitpid said so, when last asked
   bool has_begun_ = false;  // all that outlived() starts
   bool told_of_guard_ = false;
-  bool told_ = false;        // the permit's end has been acted on
+  bool has_acted_ = false;   // the permit's end has been acted on
   bool stopping_ = false;    // everything below us has to go
   bool is_stuck_ = false;    // and something cannot be killed
   bool is_refused_ = false;  // something may not be signalled

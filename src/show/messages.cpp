@@ -56,6 +56,7 @@ std::string held_text(const lock::Busy& busy, const std::string& server) {
 base::LogFields busy_fields(const std::string& key, const lock::Busy& busy) {
   base::LogFields fields{{"key", key}};
   if (busy.rank >= 0) fields.emplace_back("ahead", busy.rank);
+  // The name is public (rlock.1): the lock is kept for its earlier holders.
   if (busy.young_for) fields.emplace_back("kept_ms", std::int64_t{busy.young_for->count()});
   if (busy.holder) fields.emplace_back("holder", holder_fields(*busy.holder));
   return fields;

@@ -17,6 +17,6 @@ soak() {
   soak --only release --seconds 12
 }
 
-@test "a server that is flooded, pushes without an end, has a small table or a lock for 292 years; each verb while it stands still" {
+@test "a server that is flooded, never stops pushing, has a small table or a lock for 292 years; each verb while it stands still" {
   soak --only verb,odd --topology single,etcd --seconds 12
 }

@@ -163,9 +163,9 @@ TEST_F(EtcdLateTest, AReleaseWithoutAnAnswerIsKnown) {
   auto one = another();
   ASSERT_TRUE(one.enter("one", holding(10s)));
   one.client.next(Fault::no_answer);
-  ASSERT_FALSE(one.store.leave({.last_run = "0 x", .remembered = 1h, .is_told = true}, wait()));
+  ASSERT_FALSE(one.store.leave({.last_run = "0 x", .remembered = 1h, .leaves_note = true}, wait()));
   // The leases of what is left behind may have had to be granted first.
-  if (*one.store.leave({.last_run = "0 x", .remembered = 1h, .is_told = true}, wait())) return;
+  if (*one.store.leave({.last_run = "0 x", .remembered = 1h, .leaves_note = true}, wait())) return;
   EXPECT_TRUE(*one.store.was_released("one", wait()));
   EXPECT_EQ(queue().last_run, "0 x");
 }
@@ -201,7 +201,7 @@ TEST_F(EtcdLateTest, MembersWithoutSpaceStillEndAnEntry) {
   fill(*small);
   One late(*small, key_);
   EXPECT_EQ(late.store.enter("late", {}, holding(30s), Join::always, wait()).error().code, ErrorCode::unready);
-  EXPECT_TRUE(*one.store.leave({.last_run = "0 x", .remembered = 1h, .is_told = true}, wait()));
+  EXPECT_TRUE(*one.store.leave({.last_run = "0 x", .remembered = 1h, .leaves_note = true}, wait()));
   EXPECT_TRUE(two.store.look(wait())->value().ahead.empty());
   EXPECT_FALSE(late.store.read({&key_, 1}, 1, ordered::TimesLeft::no, wait())->front().last_run);
 }

@@ -130,7 +130,7 @@ TEST_F(EtcdStoreTest, AnotherProcessGoesOnWithTheToken) {
   EXPECT_TRUE(other.store.may_be_there());
   EXPECT_EQ(other.confirm(holding(10s))->fence, view->fence);
   EXPECT_EQ(one.confirm(holding(10s))->fence, view->fence);
-  EXPECT_TRUE(*other.store.leave({.is_told = true}, wait()));
+  EXPECT_TRUE(*other.store.leave({.leaves_note = true}, wait()));
   EXPECT_TRUE(*another().store.was_released("a", wait()));
   EXPECT_FALSE(*another().store.was_released("a-x", wait()));
   EXPECT_FALSE(one.confirm(holding(10s)));

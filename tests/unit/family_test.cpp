@@ -149,7 +149,7 @@ TEST(Family, IsFoundByItsMarkerAndNobodyFromBefore) {
     Family family({.marker = marker, .since = since, .adopts = false});
     EXPECT_EQ(family.search(base::never), Looked::complete);
     return std::ranges::count(family.members(), tree.child(),
-                              [](const PinnedProcess& held) { return held.process().pid; });
+                              [](const PinnedProcess& member) { return member.process().pid; });
   };
   EXPECT_EQ(finds_child(path_variable(), 0), 1);
   EXPECT_EQ(finds_child(path_variable(), read_process(tree.child())->start + 1), 0);

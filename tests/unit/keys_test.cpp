@@ -43,7 +43,7 @@ TEST(Keys, OneThatComesInPiecesIsOne) {
   // The key Esc is one of its own.
   bytes = "\x1bq";
   EXPECT_EQ(names(bytes), "q");
-  // One without an end is none.
+  // One that does not end is none.
   bytes = "\x1b[" + std::string(100, '1');
   EXPECT_EQ(names(bytes), "");
   EXPECT_TRUE(bytes.empty());

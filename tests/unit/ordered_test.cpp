@@ -79,7 +79,7 @@ class FakeStore final : public OrderedStore {
   Result<bool> leave(const LeaveOptions& leaving, base::Wait) override {
     if (own() == nullptr) return false;
     if (!leaving.last_run.empty()) members_.last_run = leaving.last_run;
-    if (leaving.is_told) members_.released.push_back(token_);
+    if (leaving.leaves_note) members_.released.push_back(token_);
     if (leaving.hold > 0ms) {
       own()->record = leaving.ended;
     } else {

@@ -10,8 +10,8 @@ inline constexpr Duration user_timeout{20'000};
 /// A release leaves a tombstone for so long: until then a late acquire of the same token does nothing.
 inline constexpr Duration tombstone_ttl{30'000};
 /// A server that may yet get a late release or reclaim of a token has no vote of it for so long.
-inline constexpr Duration vote_silence{31'000};
+inline constexpr Duration left_alone_for{31'000};
 
-static_assert(user_timeout < tombstone_ttl && tombstone_ttl < vote_silence);
+static_assert(user_timeout < tombstone_ttl && tombstone_ttl < left_alone_for);
 
 }  // namespace rlock::base

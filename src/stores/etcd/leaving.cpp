@@ -33,7 +33,7 @@ EtcdStore::Left EtcdStore::left_behind(const LeaveOptions& leaving) const {
   if (!leaving.last_run.empty()) {
     add(keys_.last_run(wire_key_), leaving.last_run, shared_lease("last run", leaving.remembered, now_us()));
   }
-  if (leaving.is_told) add(keys_.released(wire_key_, token_), "", shared_lease("released", told_for, now_us()));
+  if (leaving.leaves_note) add(keys_.released(wire_key_, token_), "", shared_lease("released", told_for, now_us()));
   return left;
 }
 

@@ -96,7 +96,7 @@ Result<lock::Released> Ordered::release(const lock::Request& request, const lock
 
 Result<LeaveOptions> Ordered::leave_options(const lock::Request& request, const lock::ReleaseOptions& options,
                                             Wait wait) {
-  LeaveOptions leaving{.hold = options.hold, .remembered = options.remember, .is_told = !is_made_here_};
+  LeaveOptions leaving{.hold = options.hold, .remembered = options.remember, .leaves_note = !is_made_here_};
   if (record_) leaving.ended = *record_;
   leaving.ended.state = Record::State::ended;
   leaving.ended.since_us = store_->now_us();

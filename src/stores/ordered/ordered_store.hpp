@@ -43,8 +43,8 @@ struct View {
   std::optional<Listed> head = {};  ///< the first of the queue; nullopt: it was not read along
 };
 
-/// The ttl to ask for, where another process has asked for a lease that lasts until then: that is not cut (a nested
-/// `renew --ttl 2s` is one of them).
+/// The ttl to ask for: `ttl`, or more where another process has asked for a lease that lasts until `until`, which is
+/// not cut short (a nested `renew --ttl 2s` asks for less).
 base::Duration at_least(base::Duration ttl, base::Instant until);
 
 /// As the rest of rlock knows it; nullopt: there is no record.
@@ -62,11 +62,11 @@ struct Queue {
 
 /// What is left behind by an entry that goes.
 struct LeaveOptions {
-  base::Duration hold{};  ///< the entry stays for so long, with this record; zero: it goes
-  Record ended{};
+  base::Duration hold{};        ///< the entry stays for so long, with this record; zero: it goes
+  Record ended{};               ///< that record
   std::string last_run{};       ///< of the lock, for Queue::last_run; empty: what is there stays
   base::Duration remembered{};  ///< for how long that is to be kept at least
-  bool is_told = false;         ///< was_released() is to say so for a while
+  bool leaves_note = false;     ///< was_released() is to say so for a while
 };
 
 /// Whether to make an entry in a queue that others are in.
@@ -132,7 +132,7 @@ class OrderedStore {
 
   /// Ends those of these entries of our lock that are still of this version; true: all of them were.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;
-  /// Whether an entry of this token has left a moment ago (LeaveOptions::is_told).
+  /// Whether an entry of this token has left a moment ago (LeaveOptions::leaves_note).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 
   /// From here on drain() tells of this, from the last view on: what has happened since counts too. One at a time;

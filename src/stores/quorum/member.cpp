@@ -20,7 +20,7 @@ void Member::lose() {
 }
 
 void Member::leave_alone() {
-  left_alone_until_ = BootClock::now() + base::vote_silence;
+  left_alone_until_ = BootClock::now() + base::left_alone_for;
   is_unclean_ = true;
 }
 

@@ -71,12 +71,12 @@ class Member {
   bool is_of_round() const { return round_ == asked_for_.round; }
   bool is_awaited() const { return is_of_round() && is_running(); }
 
-  /// What the last request was answered.
+  /// What the last request was answered; `nothing` while one is under way.
   Answer answer() const { return answer_; }
   bool has_answered() const { return is_of_round() && answer_ != Answer::nothing; }
   void forget_answer() { answer_ = Answer::nothing; }
   const std::optional<base::Error>& error() const { return error_; }
-  /// What such a request was answered last, or has been forgotten.
+  /// The answer to the last request of that kind; empty once forgotten.
   const std::optional<lock::Busy>& busy() const { return busy_; }
   const std::optional<lock::AlreadySucceeded>& done() const { return done_; }
   const std::optional<lock::Ownership>& ownership() const { return ownership_; }
@@ -123,7 +123,7 @@ class Member {
   std::optional<lock::Released> released_;
   bool was_released_ = false;
   Vote vote_;
-  std::uint64_t raised_to_ = 0;  ///< the fence that the server was told since it gave the vote
+  std::uint64_t raised_to_ = 0;  ///< the fence that the server was last raised to under this vote; 0: none
   base::Instant passed_over_until_{};
   base::Instant left_alone_until_{};
   bool is_unclean_ = false;  ///< the server may hold something for us that we do not count: to be given back

@@ -250,10 +250,10 @@ Result<lock::Acquired> Quorum::why_not() const {
   if (young.empty() || failed > members_.size() - quorum_) return unavailable();
   std::ranges::sort(young);
   const auto others = members_.size() - failed - young.size();
-  const auto kept = young[std::min(young.size() - 1, quorum_ > others ? quorum_ - others - 1 : 0)];
+  const auto until_enough = young[std::min(young.size() - 1, quorum_ > others ? quorum_ - others - 1 : 0)];
   lock::Busy busy;
-  busy.young_for = busy.holder_ttl = kept;
-  busy.look_at = now + std::min(kept, max_look);
+  busy.young_for = busy.holder_ttl = until_enough;
+  busy.look_at = now + std::min(until_enough, max_look);
   return busy;
 }
 

@@ -9,11 +9,11 @@ namespace rlock::quorum {
 
 /// For how long after its start a server gives no vote, since it may have forgotten one: the largest ttl in the fleet,
 /// which is `grace`, or the default where that is zero, and `ttl` in any case.
-inline base::Duration silence_after_start(base::Duration grace, base::Duration ttl) {
+inline base::Duration voteless_after_start(base::Duration grace, base::Duration ttl) {
   return std::max(grace > base::Duration::zero() ? grace : lock::default_ttl, ttl);
 }
 
-/// One of several servers that keep a lock by majority; see Quorum. While it is silent after its start, it hands the
+/// One of several servers that keep a lock by majority; see Quorum. While it is young, it hands the
 /// lock to nobody, not even to its holder's waiters.
 class Voter : public lock::Backend {
  public:

@@ -13,7 +13,7 @@ struct Safeguards {
 
   /// For how long after its start the server keeps a free lock for its holder; zero: not at all. ttl: of the request.
   base::Duration grace_for(base::Duration ttl) const {
-    return is_vote ? quorum::silence_after_start(grace, ttl) : grace;
+    return is_vote ? quorum::voteless_after_start(grace, ttl) : grace;
   }
 };
 

@@ -61,7 +61,7 @@ Result<Request> ZookeeperStore::marked(Wait wait) {
 
 // Our entry goes first: where that fails, so does all. Empty: it is gone.
 Result<std::vector<Request>> ZookeeperStore::last_writes(const LeaveOptions& leaving, bool is_first_run, Wait wait) {
-  const auto marks = leaving.is_told ? std::optional(RLOCK_TRY(marked(wait))) : std::nullopt;
+  const auto marks = leaving.leaves_note ? std::optional(RLOCK_TRY(marked(wait))) : std::nullopt;
   if (!own_) return std::vector<Request>();
   std::vector<Request> all{zookeeper::remove(path_of(*own_))};
   if (leaving.hold > base::Duration::zero()) {

@@ -120,7 +120,7 @@ Listed ZookeeperStore::listed(const EntryName& name, const Node& node) const {
   return listed;
 }
 
-// What has ended is nobody's any more.
+// An entry that --hold keeps is nobody's any more.
 Result<std::optional<Listed>> ZookeeperStore::find(const std::string& token, Wait wait) {
   token_ = token;
   const auto is_it = [&](const EntryName& entry) { return entry.token == token && !entry.has_ended; };

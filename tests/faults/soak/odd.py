@@ -1,5 +1,5 @@
 """Scenes of a server that is used or set up in an unusual way: a foreign lock for 292 years, a channel that somebody floods,
-pushes without an end, a table of tracked keys that is too small.
+pushes that never stop, a table of tracked keys that is too small.
 
 Wrong is a free lock that is not taken within a second, a waiter that outstays its -w or a signal by more than two, more than
 32 MiB, and more commands to the server than looks and renewals explain. A seed may begin with the name of a kind: pushes.7.

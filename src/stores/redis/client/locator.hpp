@@ -38,8 +38,8 @@ class Locator {
   /// Called before has_moved() for a connection that stands: time to ask anew, if what tells of moves was lost. May use
   /// a part of the wait.
   virtual void check_watch(base::Wait) {}
-  /// Whether a message has come that the server was replaced. Does not look for one elsewhere. Asked after each reply:
-  /// that of a server which was replaced is worth nothing.
+  /// Whether a message that has already come says that the server was replaced; asks nobody. For after each reply: that
+  /// of a server which was replaced is worth nothing.
   virtual bool has_news() { return false; }
   /// Descriptors that become readable when has_news() may have changed.
   virtual std::vector<int> watch_fds() const { return {}; }

@@ -20,7 +20,7 @@
 --                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock;
 --                   -3 nobody holds: it is left to libraries, see beside.lua
 --           record  of the holder, '' when it is not known
---           young    0, or for how many milliseconds more the lock, which is free, is young; pttl is the same
+--           young   0, or for how many milliseconds more the lock, which is free, is young; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
 --                                                         run. Nothing was changed: a client that may
 --                                                         hold or queue has to release
@@ -60,11 +60,11 @@ if several and not count then return UNSTABLE end
 if is_holder(token, holder, several) then
   if several then prolong(token, ttl) end
   if is_elsewhere(info) or is_elsewhere(fences) then
-    extend(ttl)
+    extend_lock(ttl)
     return UNSTABLE
   end
   local _, _, _, fence, _, known_mode = record_of(token)
-  extend(ttl)
+  extend_lock(ttl)
   if not several then confirm_lock() end
   if not is_elsewhere(queue) then redis.call('ZREM', queue, token) end
   if not fence or fence == 0 or known_mode ~= (several or 'x') then

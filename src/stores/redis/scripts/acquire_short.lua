@@ -16,7 +16,7 @@ if not moving and ARGV[6] == '' and ARGV[7] == 'x' and (ARGV[8] or '') == '' the
     local record = redis.pcall('HGET', info, token)
     local fence = type(record) == 'string' and tonumber(string.match(record, '^' .. VERSION .. ' %a %d+ %d+ (%d+) '))
     if fence and fence > 0 then
-      extend(ttl)
+      extend_lock(ttl)
       confirm_lock()
       redis.call('ZREM', queue, token)
       extend_key(info, ttl + QUEUE_MS)

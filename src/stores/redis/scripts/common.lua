@@ -93,9 +93,10 @@ local function extend_key(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
 end
 
--- Lets the lock live for at least ms more. A lock without a ttl keeps having none. Writes even if nothing changes: a client that then
--- waits for replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another client made.
-local function extend(ms)
+-- Lets the lock live for at least ms more. A lock without a ttl keeps having none. Writes even if nothing changes: a
+-- client that then waits for replicas (WAIT) waits for this write, and behind it for that of a hand-off, which another
+-- client made.
+local function extend_lock(ms)
   local left = redis.call('PTTL', lock)
   if left >= 0 then redis.call('PEXPIRE', lock, math.max(left, ms)) end
 end
@@ -109,14 +110,14 @@ end
 
 -- For how many seconds this run of the server is known to be up, where the clock has stepped back to before its start and the
 -- uptime is negative, or still too small: since the first look after the step, which leaves a note where the tombstones are.
--- kept: for how many milliseconds the note is needed. Writes nothing where it is not: whoever grants has to write first.
-local function up_since_step(uptime, kept)
+-- note_ms: for how many milliseconds the note is needed. Writes nothing where it is not: whoever grants has to write first.
+local function up_since_step(uptime, note_ms)
   if moving then return 0 end  -- the note may be on the other node
   local note, run = 'rlock:t:' .. string.sub(queue, 9) .. ':@up', of_server('run_id') or ''
   local noted = redis.pcall('GET', note)
   local its_run, since = string.match(type(noted) == 'string' and noted or '', '^(%w*) (%d+)$')
   if its_run == run and now() >= tonumber(since) then return math.floor((now() - since) / 1000000) end
-  if uptime < 0 then redis.pcall('SET', note, run .. ' ' .. integer(now()), 'PX', kept) end
+  if uptime < 0 then redis.pcall('SET', note, run .. ' ' .. integer(now()), 'PX', note_ms) end
   return 0
 end
 

@@ -96,7 +96,7 @@ end
 -- Lets the lease of one of several holders, and the lock, last for ms from now at least. The first write is one that a full
 -- server accepts.
 local function prolong(token, ms)
-  extend(ms)
+  extend_lock(ms)
   redis.call('ZADD', holders, integer(math.max(end_of(token) or 0, math.ceil(now() / 1000) + ms)), token)
   extend_key(holders, ms + QUEUE_MS)
 end

@@ -58,7 +58,7 @@ if not holds then
   redis.call('HSET', info, token, pack('s', now(), tonumber(fence), who, mode))
   if mode ~= 'x' then redis.call('HSET', info, '@reclaimed', integer(last)) end
 end
-if mode == 'x' then extend(ttl) else prolong(token, ttl) end
+if mode == 'x' then extend_lock(ttl) else prolong(token, ttl) end
 redis.call('PTTL', lock)  -- as in renew
 if mode ~= 'x' then redis.call('ZCARD', holders) end
 if not is_elsewhere(info) then extend_key(info, ttl + QUEUE_MS) end

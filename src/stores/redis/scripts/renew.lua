@@ -18,7 +18,7 @@ if not is_holder(token, holder, several) then
   if type(reply) == 'table' and string.find(reply.err, 'READONLY', 1, true) then return reply end
   return not_held(holder)
 end
-if several then prolong(token, ttl) else extend(ttl) end
+if several then prolong(token, ttl) else extend_lock(ttl) end
 -- Read behind the write: a write ends the tracking of whoever watches the key.
 redis.call('PTTL', lock)
 if several then redis.call('ZCARD', holders) end
