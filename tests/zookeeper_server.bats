@@ -183,7 +183,8 @@ tls_store() {
 
 @test "too many connections from one host: 69, and the message names maxClientCnxns; who holds the lock goes on" {
   own_store maxClientCnxns=3
-  start_held -t 12s
+  # A renewal connects anew: another could have its place meanwhile.
+  start_held -t 1m
   background rlock run -w 5m "$key" -- touch next
   until_true 10 waiting 1
   # Two are the holder's and the waiter's.
@@ -272,6 +273,7 @@ hold() { rlock run -t 4s --hold 1h "$key" -- true; }
 
 # Each opens the holder's session, which closes the connection of whoever has opened it before.
 @test "renewals of many at once, where a write takes a while: all succeed, and the run keeps its lock" {
+  not_sanitized 'is too slow for seven beside each other'
   own_store -Dzookeeper.flushDelay=200
   renew_at_once
 }
