@@ -15,12 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::int32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return static_cast<std::int32_t>(value);
-}
-
 // An answer that is ok, to the request of this number.
 std::string answer(std::int32_t to, const std::string& body) { return text(number(to) + std::string(12, '\0') + body); }
 

@@ -19,12 +19,6 @@ using base::BootClock;
 
 constexpr base::Duration ttl = 10s;
 
-std::int32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return static_cast<std::int32_t>(value);
-}
-
 // A member with one queue and one entry in it, which it lets everybody make and write.
 class Member {
  public:
