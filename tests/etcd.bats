@@ -483,13 +483,18 @@ first_token() {
   local fence
   fence=$(status_of '.holders[0].fence')
   background rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >second'
+  local second=$!
   until_true 10 waiting 1
   background rlock run "$key" -- sh -c 'echo "$RLOCK_FENCE" >third'
+  local third=$!
   until_true 10 waiting 2
   kill_own_store
   own_store
   [ "$(status_of '.holders[0].fence')" = "$fence" ]
   waiting 2
+  # One that is not back within a claim is passed over.
+  until_true 10 is_connected "$second"
+  until_true 10 is_connected "$third"
   touch go
   ended 0 "$rlock"
   finish

@@ -31,6 +31,9 @@ kill_own_store() {
   until_true 10 is_gone "$(own_pid)"
 }
 
+# is_connected PID: to the store.
+is_connected() { ss -Htnp state established "dport = :${endpoint##*:}" | grep -q "pid=$1,"; }
+
 is_held() { [ -n "$(entries "$@")" ]; }
 is_free() { [ -z "$(entries "$@")" ]; }
 # status_of QUERY [KEY]: of its JSON.

@@ -190,9 +190,10 @@ def allowed(run, commands, contest):
 
         the command's own   it ran to its end
         69, 75              the server was not reached, the lock not obtained: nothing ran
-        79                  the lock was lost; where network and server had no faults at all, only a stop of rlock
-                            explains that, and nothing explains 69, but for a machine so busy that it let our own watch
-                            wait for a fifth of the ttl, or of -w
+        79                  the lock was lost
+                            Where network and server had no faults at all, only a stop of rlock explains 69 and 79 (it
+                            may outlast -w), or a machine so busy that it let our own watch wait for a fifth of the ttl,
+                            or of -w
         143                 TERM was sent to rlock, or its own where the command was done before;
                             -15, which is 143 to a shell, where rlock was just starting
         137                 the command was killed by us; -9, rlock was, or it stood still until its lease ended (R43)
@@ -213,7 +214,7 @@ def allowed(run, commands, contest):
     own = {"nested-left": 0, "nested-two": 0, "export-two": 0}.get(run.shape, run.exit_code)
     if status == own and (ended or run.shape.startswith(("nested", "export")) and (struck or not quiet)):
         return None
-    if status == 69 and quiet:
+    if status == 69 and quiet and struck not in STOPS:
         return text
     if status in (69, 75) and not started:
         return None
