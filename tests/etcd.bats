@@ -170,12 +170,6 @@ teardown_file() { stop_servers; }
   touch go
   ended 0 $rlock
 }
-first_token() {
-  local first
-  first=$(entries | head -n 1)
-  first=${first##*/}
-  echo "${first%%-*}"
-}
 
 @test "readers run together, a writer when the last of them has ended, and readers behind it wait" {
   local name

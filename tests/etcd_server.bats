@@ -249,6 +249,79 @@ escaped='etcdcanary%3A%40%2F%3F%20%25'
   [ -z "$output" ]
 }
 
+# idle_leases: the leases that nothing is under.
+idle_leases() {
+  ask lease list >leases || return 2
+  tail -n +2 leases | while read -r id; do ask lease timetolive --keys "$id"; done | grep -F 'attached keys([])'
+}
+# acquire_behind: waits behind a run, and then has the lock; its token is in the file token.
+acquire_behind() {
+  local waiter
+  rm -f up go
+  start_held
+  rlock acquire -t 10m "$key" >token 3>&- &
+  waiter=$!
+  until_true 10 waiting 1
+  touch go
+  ended 0 "$rlock"
+  ended 0 $waiter
+}
+
+@test "whoever releases, no lease stays behind" {
+  own_store
+  rlock release "$key" "$(rlock acquire -t 10m "$key")"
+  run -1 idle_leases
+  acquire_behind
+  rlock release "$key" "$(cat token)"
+  run -1 idle_leases
+  acquire_behind
+  rlock renew -t 20m "$key" "$(cat token)"
+  rlock release "$key" "$(cat token)"
+  run -1 idle_leases
+  acquire_behind
+  rlock renew -t 20m "$key" "$(cat token)"
+  rlock release --force "$key"
+  run -1 idle_leases
+  rm up go
+  start_held -t 4s
+  rlock renew -t 20m "$key" "$(first_token)"
+  until_renewed
+  touch go
+  ended 0 "$rlock"
+  run -1 idle_leases
+  rm up go
+  start_held -t 10m
+  until_true 10 guard_of "$rlock"
+  kill -KILL "$rlock"
+  until_true 10 is_free
+  until_true 10 eval '! idle_leases'
+}
+
+@test "a lease that something else is under is not ended with an entry, nor what --hold keeps by the token of its run" {
+  own_store
+  local lease path
+  rlock acquire -t 10m "$key" >token
+  path=$(entries)
+  lease=$(ask lease grant 600 | cut -d' ' -f2)
+  ask put --lease="$lease" /theirs x
+  ask put --lease="$lease" "$path" "$(ask get --print-value-only "$path")"
+  rlock renew -t 20m "$key" "$(cat token)"
+  rlock release "$key" "$(cat token)"
+  [ "$(ask get --print-value-only /theirs)" = x ]
+  rlock acquire -t 10m "$key"
+  path=$(entries)
+  ask put --lease="$lease" "$path" "$(ask get --print-value-only "$path")"
+  rlock release --force "$key"
+  [ "$(ask get --print-value-only /theirs)" = x ]
+  is_free
+  rlock run --hold 1h "$key" -- sh -c 'rlock renew -t 2h; echo "$RLOCK_TOKEN" >token'
+  expect 79 rlock renew -t 2h "$key" "$(cat token)"
+  expect 79 rlock release "$key" "$(cat token)"
+  RLOCK_KEY=$key RLOCK_TOKEN=$(cat token) expect 75 rlock run -n "$key" -- touch ran
+  is_held
+  [ ! -e ran ]
+}
+
 @test "entries that others have written are passed over, or told to be no lock of ours, and never crash anybody" {
   local value path
   rlock acquire "$key" >token

@@ -34,6 +34,13 @@ kill_own_store() {
 # is_connected PID: to the store.
 is_connected() { ss -Htnp state established "dport = :${endpoint##*:}" | grep -q "pid=$1,"; }
 
+# first_token [KEY]: of who is the first in its queue.
+first_token() {
+  local first
+  first=$(entries "$@" | head -n 1)
+  first=${first##*/}
+  echo "${first%%-*}"
+}
 is_held() { [ -n "$(entries "$@")" ]; }
 is_free() { [ -z "$(entries "$@")" ]; }
 # status_of QUERY [KEY]: of its JSON.

@@ -6,6 +6,7 @@
 #include "base/text/base64.hpp"
 #include "stores/etcd/answers.hpp"
 #include "stores/etcd/etcd_store.hpp"
+#include "stores/etcd/leases.hpp"
 #include "stores/etcd/shared_lease.hpp"
 
 namespace rlock::etcd {
@@ -67,6 +68,33 @@ TEST(SharedLease, LastsForWhatIsPutThereAtItsEnd) {
   EXPECT_GT(at(0).id, 0);
   EXPECT_NE(at(0).id, shared_lease("another", 8 * 24h, 0).id);
   EXPECT_NE(at(0).id, shared_lease("it", 7 * 24h, 0).id);
+}
+
+TEST(EtcdLeases, ThatARecordNamesAreReadAgain) {
+  const std::vector<LeaseId> some{1, 0x7fffffffffffffff, 0xabc};
+  EXPECT_EQ(session_of(some), "1,7fffffffffffffff,abc");
+  EXPECT_EQ(leases_of(session_of(some)), some);
+  EXPECT_EQ(session_of({}), "");
+  EXPECT_TRUE(leases_of("").empty());
+  EXPECT_EQ(leases_of("-1,0,x,8000000000000000,,5,5 "), std::vector<LeaseId>{5});
+  // Of many the last ones, and no more are read.
+  std::vector<LeaseId> many;
+  for (LeaseId lease = 1; lease <= 1000; ++lease) many.push_back(lease);
+  const auto last = leases_of(session_of(many));
+  EXPECT_LT(last.size(), 20U);
+  EXPECT_EQ(last.back(), 1000);
+  std::string text;
+  for (const LeaseId lease : many) text += session_of({&lease, 1}) + ",";
+  EXPECT_LT(leases_of(text).size(), 20U);
+}
+
+TEST(EtcdAnswers, ALeaseIsIdleThatIsThereWithNothingUnderIt) {
+  EXPECT_TRUE(is_idle_lease(Json::parse(R"({"header":{},"TTL":"5"})")));
+  EXPECT_TRUE(is_idle_lease(Json::parse(R"({"header":{},"TTL":"5","keys":[]})")));
+  for (const auto* const text : {R"({"header":{},"TTL":"5","keys":["a2V5"]})", R"({"header":{},"TTL":"-1"})",
+                                 R"({"header":{},"TTL":"5","keys":"x"})", R"({"TTL":"5"})", "5", "[]"}) {
+    EXPECT_FALSE(is_idle_lease(Json::parse(text))) << text;
+  }
 }
 
 TEST(EtcdAnswers, NumbersAreText) {

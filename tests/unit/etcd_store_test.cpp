@@ -195,6 +195,41 @@ TEST_F(EtcdStoreTest, WhoLeavesLeavesNoLease) {
   EXPECT_EQ(new_leases(before).size(), 0U);
 }
 
+TEST_F(EtcdStoreTest, WhoEndsAnEntryEndsTheLeasesThatOthersAskedForToo) {
+  const auto before = leases();
+  for (const bool by_force : {false, true}) {
+    auto one = another();
+    auto other = another();
+    auto third = another();
+    ASSERT_TRUE(one.enter("one", waiting(60s)) && one.confirm(holding(10s)));
+    ASSERT_TRUE(*other.store.find("one", wait()) && other.confirm(holding(20s)));
+    ASSERT_TRUE(one.confirm(holding(10s)));
+    EXPECT_GE(new_leases(before).size(), 4U);
+    const auto found = *third.store.find("one", wait());
+    if (by_force) {
+      ASSERT_TRUE(*third.store.remove({&found->entry, 1}, wait()));
+      third.store.tidy(wait());
+    } else {
+      ASSERT_TRUE(*third.store.leave({}, wait()));
+    }
+    EXPECT_EQ(new_leases(before).size(), 0U);
+  }
+}
+
+TEST_F(EtcdStoreTest, WhatAHoldKeepsIsNotEndedByTheTokenOfItsRun) {
+  auto one = another();
+  ASSERT_TRUE(one.enter("one", holding(10s)));
+  LeaveOptions leaving{.hold = 60s, .ended = of_state(State::ended, 60s)};
+  ASSERT_TRUE(*one.store.leave(leaving, wait()));
+  auto other = another();
+  ASSERT_TRUE(*other.store.find("one", wait()));
+  other.store.tidy(wait());
+  ASSERT_TRUE(other.enter("other", waiting(10s)));
+  ASSERT_TRUE(*other.store.leave({}, wait()));
+  EXPECT_EQ(size(), 1U);
+  EXPECT_GT(left(), 30s);
+}
+
 // Whether something has been told within what a busy machine may need.
 ordered::Told told(One& one) {
   ordered::Told told;

@@ -79,6 +79,11 @@ std::optional<std::vector<T>> list_at(const Json& object, const char* name, Read
 std::optional<StepResult> read_step(const Json& step) {
   const Json* const range = at(step, "response_range");
   if (range != nullptr) return read_range(*range);
+  const Json* const ended = at(step, "response_delete_range");
+  if (ended != nullptr) {
+    auto found = list_at<KeyValue>(*ended, "prev_kvs", read_key_value);
+    return found ? std::optional(StepResult{.found = std::move(*found)}) : std::nullopt;
+  }
   return step.is_object() ? std::optional(StepResult{}) : std::nullopt;
 }
 
@@ -130,6 +135,12 @@ std::optional<std::int64_t> read_seconds(const Json& answer) {
   if (at(lease, "header") == nullptr) return std::nullopt;
   const auto seconds = integer_at(lease, "TTL");
   return seconds ? std::optional(base::count_of(*seconds)) : std::nullopt;
+}
+
+bool is_idle_lease(const Json& answer) {
+  const auto seconds = read_seconds(answer);
+  const Json* const keys = at(answer, "keys");
+  return seconds && *seconds > 0 && (keys == nullptr || keys->empty());
 }
 
 std::optional<News> read_news(const Json& message) {

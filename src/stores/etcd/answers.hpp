@@ -23,8 +23,8 @@ struct KeyValue {
 
 /// What one step of a transaction has done.
 struct StepResult {
-  std::vector<KeyValue> found;
-  std::int64_t count = 0;  ///< of the whole range
+  std::vector<KeyValue> found;  ///< of an end: what it was
+  std::int64_t count = 0;       ///< of the whole range
 };
 
 struct Outcome {
@@ -38,6 +38,9 @@ std::optional<StepResult> read_range(const nlohmann::json& answer);
 
 /// Of a grant, of keep_alive() and of time_to_live(): the seconds; 0 or less: there is no such lease, or hardly.
 std::optional<std::int64_t> read_seconds(const nlohmann::json& answer);
+
+/// Of keys_under(): whether the lease is there, and nothing is under it.
+bool is_idle_lease(const nlohmann::json& answer);
 
 /// A message of a watch.
 struct News {

@@ -1,6 +1,7 @@
 #include "stores/etcd/etcd_store.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text/duration.hpp"
@@ -53,6 +54,17 @@ void EtcdStore::forget_entry() {
   fence_ = version_ = 0;
   lease_ = 0;
   lasts_until_ = {};
+  of_others_.clear();
+}
+
+// Those that may end together with the entry; what --hold keeps something under is none of them.
+std::vector<LeaseId> EtcdStore::leases_of_others(const KeyValue& entry) const {
+  const auto record = Record::decode(entry.value);
+  if (!record) return {};
+  auto leases = leases_of(record->session);
+  if (entry.lease > 0 && record->state != Record::State::ended) leases.push_back(entry.lease);
+  std::erase_if(leases, [&](LeaseId lease) { return leases_.has(lease); });
+  return leases;
 }
 
 // false: the one that we had is gone, and this is another one under its name.
@@ -65,6 +77,7 @@ bool EtcdStore::adopt(const KeyValue& entry) {
   fence_ = entry.created;
   version_ = entry.version;
   lease_ = entry.lease;
+  of_others_ = leases_of_others(entry);
   may_be_there_ = true;
   return true;
 }
@@ -192,7 +205,11 @@ Result<std::vector<Answer>> EtcdStore::flight_to_move(const Record& record, cons
   const bool is_new = !lease;
   if (is_new) lease = Lease{.id = random_lease(), .ttl = record.ttl};
   if (is_new) calls.push_back(grant(lease->id, lease->ttl));
-  std::vector<Json> then{put(key_, record.encode(), lease->id), names_in(queue_, fence_)};
+  auto earlier = leases_.others(lease->id);
+  std::ranges::copy(of_others_, std::back_inserter(earlier));
+  auto written = record;
+  written.session = session_of(earlier);
+  std::vector<Json> then{put(key_, written.encode(), lease->id), names_in(queue_, fence_)};
   then.insert(then.end(), more.begin(), more.end());
   calls.push_back(transaction({is_present(key_), is_of_version(key_, version_)}, std::move(then), {get(key_)}));
   auto answers = RLOCK_TRY(gateway_.ask(calls, wait));

@@ -40,6 +40,7 @@ class EtcdStore final : public ordered::OrderedStore {
   bool may_be_there() const override { return may_be_there_; }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
+  void tidy(base::Wait wait) override;
   base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
 
   base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
@@ -92,9 +93,11 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<bool> erase(const Left& left, base::Wait wait);
   base::Result<bool> erase_at_least(const Left& left, base::Wait wait);
   base::Result<void> revoke_others(base::Wait wait);
+  void took_away(const StepResult& ended);
 
   void name_entry(const std::string& token, std::string key);
   bool adopt(const KeyValue& entry);
+  std::vector<LeaseId> leases_of_others(const KeyValue& entry) const;
   void forget_entry();
   ordered::View view_of(const Outcome& outcome, const StepResult& names, base::Instant sent);
   static std::optional<ordered::Listed> head_of(const StepResult& first);
@@ -116,8 +119,11 @@ class EtcdStore final : public ordered::OrderedStore {
   std::uint64_t version_ = 0;    ///< the last one that we know of; 0: none
   LeaseId lease_ = 0;            ///< under which it was then
   base::Instant lasts_until_{};  ///< somebody else has asked for a lease that may last until then
+  /// Under which it is or was, as far as others have asked for them and it says so.
+  std::vector<LeaseId> of_others_;
   bool may_be_there_ = false;
   Leases leases_;
+  std::vector<LeaseId> needless_;  ///< of entries that we have ended, as far as others have asked for them
 
   std::uint64_t revision_ = 0;  ///< of the last view
   std::optional<ordered::Watched> watched_;

@@ -85,6 +85,21 @@ Result<void> Gateway::revoke(std::span<const LeaseId> leases, Wait wait) {
   return {};
 }
 
+Result<void> Gateway::revoke_idle(std::span<const LeaseId> leases, Wait wait) {
+  std::vector<LeaseId> idle;
+  while (!leases.empty()) {
+    const auto some = leases.first(std::min(leases.size(), max_flight));
+    std::vector<Call> calls;
+    for (const LeaseId lease : some) calls.push_back(keys_under(lease));
+    const auto answers = RLOCK_TRY(ask(calls, wait));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (answers[i] && is_idle_lease(*answers[i])) idle.push_back(some[i]);
+    }
+    leases = leases.subspan(some.size());
+  }
+  return revoke(idle, wait);
+}
+
 Result<std::vector<std::optional<base::Duration>>> Gateway::times_left(std::span<const LeaseId> leases, Wait wait) {
   std::vector<std::optional<base::Duration>> left;
   while (left.size() < leases.size()) {

@@ -40,6 +40,8 @@ class Gateway {
   base::Result<Lease> grant(base::Duration ttl, base::Wait wait);
   /// Those that are there.
   base::Result<void> revoke(std::span<const LeaseId> leases, base::Wait wait);
+  /// Those that nothing is under.
+  base::Result<void> revoke_idle(std::span<const LeaseId> leases, base::Wait wait);
   /// How long each lease has left; nullopt: not known.
   base::Result<std::vector<std::optional<base::Duration>>> times_left(std::span<const LeaseId> leases, base::Wait wait);
 

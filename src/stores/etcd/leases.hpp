@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/wait/clock.hpp"
@@ -15,6 +18,7 @@ class Leases {
   /// Nothing more is made under it: it may be left to end by itself.
   void ends_within(LeaseId lease, base::Duration ttl);
 
+  bool has(LeaseId lease) const;
   /// All but this one.
   std::vector<LeaseId> others(LeaseId kept) const;
   /// Whether one of others() has to be revoked.
@@ -28,5 +32,11 @@ class Leases {
   };
   std::vector<Asked> asked_;
 };
+
+/// For Record::session: the leases under which an entry was before, of whomever, so that who removes it can end them.
+/// Of many the last ones.
+std::string session_of(std::span<const LeaseId> leases);
+/// What is not a lease is left out.
+std::vector<LeaseId> leases_of(std::string_view session);
 
 }  // namespace rlock::etcd

@@ -1,5 +1,6 @@
 // How entries end, and what they leave behind.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.hpp"
@@ -56,7 +57,13 @@ Result<bool> EtcdStore::erase(const Left& left, Wait wait) {
     RLOCK_TRY(grant_shared(left, wait));
     answers = RLOCK_TRY(gateway_.ask(std::span(&call, 1), wait));
   }
-  return RLOCK_TRY(gateway_.outcome(answers.front(), steps.size(), 0)).held;
+  const auto outcome = RLOCK_TRY(gateway_.outcome(answers.front(), steps.size(), 0));
+  if (outcome.held) took_away(outcome.steps.front());
+  return outcome.held;
+}
+
+void EtcdStore::took_away(const StepResult& ended) {
+  for (const auto& entry : ended.found) std::ranges::copy(leases_of_others(entry), std::back_inserter(needless_));
 }
 
 // Members without space still delete. They may carry out the first request that finds none, and say otherwise.
@@ -87,6 +94,7 @@ Result<bool> EtcdStore::leave(const LeaveOptions& leaving, Wait wait) {
   RLOCK_TRY(revoke_others(wait));
   forget_entry();
   may_be_there_ = false;
+  tidy(wait);
   return was_there;
 }
 
@@ -109,11 +117,19 @@ Result<bool> EtcdStore::remove(std::span<const Entry> entries, Wait wait) {
       calls.push_back(transaction({is_present(key), is_of_version(key, entry.version)}, {etcd::erase(key)}));
     }
     const auto answers = RLOCK_TRY(gateway_.ask(calls, wait));
-    for (const Answer& answer : answers) were_all_there &= RLOCK_TRY(gateway_.outcome(answer, 1, 0)).held;
+    for (const Answer& answer : answers) {
+      const auto outcome = RLOCK_TRY(gateway_.outcome(answer, 1, 0));
+      were_all_there &= outcome.held;
+      if (outcome.held) took_away(outcome.steps.front());
+    }
     entries = entries.subspan(some.size());
   }
   return were_all_there;
 }
+
+// A lease that something is under stays, whatever a record says of it: what one may write who holds a lock, the other
+// may not end. Those that are not heard of end with their ttl.
+void EtcdStore::tidy(Wait wait) { (void)gateway_.revoke_idle(std::exchange(needless_, {}), wait); }
 
 Result<bool> EtcdStore::was_released(const std::string& token, Wait wait) {
   const auto call = transaction({is_present(keys_.released(wire_key_, token))}, {});

@@ -86,6 +86,12 @@ Call revoke(LeaseId lease) { return about_lease("/v3/lease/revoke", lease); }
 Call keep_alive(LeaseId lease) { return about_lease("/v3/lease/keepalive", lease); }
 Call time_to_live(LeaseId lease) { return about_lease("/v3/lease/timetolive", lease); }
 
+Call keys_under(LeaseId lease) {
+  auto call = time_to_live(lease);
+  call.body["keys"] = true;
+  return call;
+}
+
 Json is_absent(const std::string& key) { return created(only(key), "EQUAL"); }
 Json is_made_at(const std::string& key, std::uint64_t revision) { return created(only(key), "EQUAL", revision); }
 Json is_present(const std::string& key) { return created(only(key), "GREATER"); }
@@ -106,7 +112,12 @@ Json put(const std::string& key, const std::string& value, LeaseId lease) {
   return request("request_put", std::move(body));
 }
 
-Json erase(const std::string& key) { return request("request_delete_range", only(key)); }
+Json erase(const std::string& key) {
+  Json body = only(key);
+  body["prev_kv"] = true;
+  return request("request_delete_range", std::move(body));
+}
+
 Json get(const std::string& key) { return request("request_range", only(key)); }
 
 Json names_in(const Range& range, std::uint64_t before) {

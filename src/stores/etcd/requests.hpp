@@ -23,6 +23,8 @@ Call grant(LeaseId lease, base::Duration ttl);
 Call revoke(LeaseId lease);
 Call keep_alive(LeaseId lease);
 Call time_to_live(LeaseId lease);
+/// The same, with the keys that are under it.
+Call keys_under(LeaseId lease);
 
 /// Conditions of a transaction.
 nlohmann::json is_absent(const std::string& key);
@@ -36,6 +38,7 @@ nlohmann::json is_of_version(const std::string& key, std::uint64_t version);
 
 /// Steps of a transaction.
 nlohmann::json put(const std::string& key, const std::string& value, LeaseId lease);
+/// Finds what it ends.
 nlohmann::json erase(const std::string& key);
 nlohmann::json get(const std::string& key);
 /// The keys alone, in the order in which they were made; before: only those made before this revision, 0: all.

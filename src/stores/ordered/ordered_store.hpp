@@ -132,6 +132,9 @@ class OrderedStore {
 
   /// Ends those of these entries of our lock that are still of this version; true: all of them were.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;
+  /// Ends what entries that remove() has ended have on the store beside themselves, and what would end by itself a
+  /// while later, as far as the store answers in time. leave() does so itself.
+  virtual void tidy(base::Wait) {}
   /// Whether an entry of this token has left a moment ago (LeaveOptions::leaves_note).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 
