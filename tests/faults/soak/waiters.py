@@ -17,6 +17,11 @@ HEARTBEAT_MS = 7000  # with its jitter
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
 
 
+def near_heartbeat_ms(ahead):
+    """The longest pause of a waiter behind so many, of whom it hears nothing (src/stores/redis/heartbeat.hpp)."""
+    return 1.2 * (1000 + 100 * (ahead - constant("watchers")))
+
+
 class QueueScene(Scene):
     def __init__(self, lane, seed):
         super().__init__(lane, seed)
@@ -47,9 +52,12 @@ class QueueScene(Scene):
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
+        limit = LIMIT_MS + (constant("claim") * self.ahead if self.fate == "frozen" else 0)
+        # One that is just dying may be handed the lock, of which those hear nothing who are not among the first three.
+        if self.ahead >= 3 and self.fate == "killed":
+            limit += near_heartbeat_ms(self.ahead) - constant("claim")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
         # and so where they are frozen or dead and the holder tells nobody.
-        limit = LIMIT_MS + (constant("claim") * self.ahead if self.fate == "frozen" else 0)
         if self.ahead >= 3 and (forgotten or (self.foreign and self.fate in ("frozen", "killed"))):
             limit += HEARTBEAT_MS
         self.check_first(event, limit, {person.name for person in survivors})
