@@ -64,7 +64,7 @@ def stalls(rng):
 
 def consensus(rng):
     return ["consensus.py", "--store", rng.choice(list(ENSEMBLES)), "--seconds", 20, "--contenders", rng.choice((4, 8, 20)),
-            "--ttl", rng.choice((2, 4, 10)), "--every", rng.choice((4, 8))]
+            "--ttl", rng.choice((2, 4, 8)), "--every", rng.choice((4, 8))]
 
 
 def beside(rng):

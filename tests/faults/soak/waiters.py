@@ -52,7 +52,7 @@ class QueueScene(Scene):
         sleep_ms(self.rng.choice((0, self.rng.uniform(0, 300))))
         event = self.free(holder)
         forgotten = self.event == "flushed" or self.event.endswith("deleted")
-        limit = LIMIT_MS + (constant("claim") * self.ahead if self.fate == "frozen" else 0)
+        limit = LIMIT_MS + (1.1 * constant("claim") * self.ahead if self.fate == "frozen" else 0)
         # One that is just dying may be handed the lock, of which those hear nothing who are not among the first three.
         if self.ahead >= 3 and self.fate == "killed":
             limit += near_heartbeat_ms(self.ahead) - constant("claim")
