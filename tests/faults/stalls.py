@@ -39,6 +39,11 @@ NAP = 0.005  # seconds
 RLOCK = os.environ.get("RLOCK", "rlock")
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as line:
+        return [int(child) for child in line.read().split()]
+
+
 class Field:
     """One try: a key of its own, whoever holds it, and its waiters."""
 
@@ -58,16 +63,24 @@ class Field:
             [RLOCK, *words], env={**os.environ, "RLOCK_SERVER": self.server.url}, **how
         )
 
-    def hold(self, ttl="1m"):
-        """A holder that is no run: whose lock stays until somebody gives it back."""
-        process = self.rlock("acquire", "--ttl", ttl, self.key, stdout=subprocess.PIPE)
+    def hold(self):
+        """A holder that is no run: whose lock stays until somebody gives it back, or for as long as a hundred may take to queue
+        up on a busy machine."""
+        process = self.rlock("acquire", "--ttl", "10m", self.key, stdout=subprocess.PIPE)
         self.token = process.communicate()[0].decode().strip()
+
+    def hold_in_run(self, ttl):
+        """A holder that renews its lease, however long the others take to queue up."""
+        process = self.rlock("run", "--ttl", ttl, self.key, "--", "sh", "-c", f"touch {self.log}.held; exec sleep 1000")
+        self.processes.append(process)
+        until(lambda: os.path.exists(self.log + ".held"), "the start of the holder")
+        return process
 
     def release(self):
         self.rlock("release", self.key, self.token).wait()
 
     def hold_foreign(self):
-        self.server.redis("SET", self.lock, "theirs", "PX", 60000)
+        self.server.redis("SET", self.lock, "theirs", "PX", 600_000)
 
     def delete_lock(self):
         self.server.redis("DEL", self.lock)
@@ -207,11 +220,17 @@ def frozen(count):
 
 def three_killed_with_the_holder(field, living):
     """Holder and guard dead, and the first three waiters killed: the lease runs out."""
-    field.hold("2s")
+    holder = field.hold_in_run("2s")
     field.queue_up("one", "two", "three", *living)
-    for process in field.processes[:3]:
+    for process in field.processes[1:4]:
         process.kill()
         process.wait()
+    # Neither sees the other end.
+    holder.send_signal(signal.SIGSTOP)
+    for child in children(holder.pid):
+        os.kill(child, signal.SIGKILL)
+    holder.kill()
+    holder.wait()
     field.await_end_of_lease()
     return field.claims_of_dead(3)
 
