@@ -82,6 +82,7 @@ TEST(EtcdClient, EachErrorHasItsClass) {
     return it.failure();
   };
   EXPECT_EQ(failure_of(503, 14, "etcdserver: no leader"), ErrorCode::unreachable);
+  EXPECT_EQ(failure_of(408, 1, "grpc: the client connection is closing"), ErrorCode::unreachable);
   EXPECT_EQ(failure_of(504, 4, "context deadline exceeded"), ErrorCode::unreachable);
   EXPECT_EQ(failure_of(429, 8, "etcdserver: too many requests"), ErrorCode::unreachable);
   EXPECT_EQ(failure_of(500, 13, "x"), ErrorCode::unreachable);

@@ -24,6 +24,7 @@ constexpr std::size_t max_message = 200;
 
 // Of gRPC (its statuscodes.md).
 enum Code : int {
+  cancelled = 1,
   invalid_argument = 3,
   deadline_exceeded = 4,
   permission_denied = 7,
@@ -119,7 +120,8 @@ std::optional<base::Error> common_error(const Refusal& refusal, int status, cons
     default:
       break;
   }
-  const bool may_pass = refusal.code == unavailable || refusal.code == deadline_exceeded ||
+  // cancelled: the member is about to end.
+  const bool may_pass = refusal.code == cancelled || refusal.code == unavailable || refusal.code == deadline_exceeded ||
                         refusal.code == resource_exhausted || refusal.code == internal || status >= 500;
   if (may_pass) return error(ErrorCode::unreachable, shown(refusal, status));
   return std::nullopt;
