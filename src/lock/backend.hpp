@@ -92,7 +92,7 @@ struct Released {
   bool is_everywhere = true;         ///< false: one of several servers has not answered, and may have the lock
 };
 
-/// What a server has told without being asked.
+/// What a server has reported without being asked.
 struct Event {
   bool granted = false;                 ///< we have been handed the lock; acquire has to confirm it
   bool touched = false;                 ///< the lock was written, deleted, flushed, or has expired: check who holds it

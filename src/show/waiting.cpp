@@ -124,7 +124,7 @@ std::string Waiting::held(Instant now) const {
 void Waiting::is_for(const std::string& key) {
   if (key_ == key) return;
   key_ = key;
-  told_ = false;
+  is_announced_ = false;
   busy_.reset();
   queued_us_ = 0;
 }
@@ -137,7 +137,7 @@ void Waiting::busy(const lock::Request& request, const std::string& server, cons
     queued_us_ = busy.ticket;
     queued_at_ = BootClock::now();
   }
-  if (std::exchange(told_, true)) return;
+  if (std::exchange(is_announced_, true)) return;
   told_people_ = told_people_ || busy.is_of_other_form || base::is_logged(base::LogLevel::debug);
   if (busy.is_of_other_form || base::is_logged(base::LogLevel::info)) base::log_without_blocking();
   if (busy.is_of_other_form) {

@@ -230,18 +230,18 @@ TEST_F(EtcdStoreTest, WhatAHoldKeepsIsNotEndedByTheTokenOfItsRun) {
   EXPECT_GT(left(), 30s);
 }
 
-// Whether something has been told within what a busy machine may need.
-ordered::Told told(One& one) {
-  ordered::Told told;
+// Whether something is reported within what a busy machine may need.
+ordered::Changes changes_of(One& one) {
+  ordered::Changes changes;
   const auto until = BootClock::now() + 20s;
-  while (BootClock::now() < until && told.gone.empty() && !told.is_unclear) {
+  while (BootClock::now() < until && changes.gone.empty() && !changes.is_unclear) {
     auto fds = one.store.wait_fds();
     poller.wait(fds, BootClock::now() + 20ms);
     auto more = *one.store.drain();
-    told.gone.insert(told.gone.end(), more.gone.begin(), more.gone.end());
-    told.is_unclear |= more.is_unclear;
+    changes.gone.insert(changes.gone.end(), more.gone.begin(), more.gone.end());
+    changes.is_unclear |= more.is_unclear;
   }
-  return told;
+  return changes;
 }
 
 TEST_F(EtcdStoreTest, AWatchTellsWhatHasHappenedSinceTheLastView) {
@@ -252,7 +252,7 @@ TEST_F(EtcdStoreTest, AWatchTellsWhatHasHappenedSinceTheLastView) {
   ASSERT_TRUE(one.confirm(holding(10s)));
   ASSERT_TRUE(*one.store.leave({}, wait()));
   ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::one, .entry = view->ahead[0]}, wait()));
-  const auto what = told(two);
+  const auto what = changes_of(two);
   EXPECT_EQ(what.gone, std::vector<std::string>{"one"});
   EXPECT_FALSE(what.is_unclear);
 }
@@ -267,9 +267,9 @@ TEST_F(EtcdStoreTest, AWatchOfAllStandsOnAndTellsOfWritesWhereTheyCount) {
   ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all, .is_of_writes = true}, wait()));
   EXPECT_EQ(two.client.streams, 2);
   ASSERT_TRUE(one.confirm(holding(10s)));
-  EXPECT_TRUE(told(two).is_unclear);
+  EXPECT_TRUE(changes_of(two).is_unclear);
   ASSERT_TRUE(*one.store.leave({}, wait()));
-  EXPECT_EQ(told(two).gone, std::vector<std::string>{"one"});
+  EXPECT_EQ(changes_of(two).gone, std::vector<std::string>{"one"});
 }
 
 TEST_F(EtcdStoreTest, AWatchWhosePastIsCompactedIsUnclear) {
@@ -285,7 +285,7 @@ TEST_F(EtcdStoreTest, AWatchWhosePastIsCompactedIsUnclear) {
   const Call compact{"/v3/kv/compaction", {{"revision", revision}}};
   ASSERT_TRUE((*client->flight({&compact, 1}, wait())).front());
   ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
-  EXPECT_TRUE(told(two).is_unclear);
+  EXPECT_TRUE(changes_of(two).is_unclear);
   ASSERT_TRUE(two.confirm(holding(10s)));
   ASSERT_TRUE(two.store.watch({.whom = Watched::Whom::all}, wait()));
   EXPECT_EQ(two.client.streams, 2);

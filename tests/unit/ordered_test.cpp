@@ -103,16 +103,16 @@ class FakeStore final : public OrderedStore {
     return {};
   }
   std::vector<pollfd> wait_fds() const override { return {}; }
-  Result<Told> drain() override {
-    Told told;
+  Result<Changes> drain() override {
+    Changes changes;
     for (const auto& token : std::exchange(seen_, {})) {
       const bool is_there =
           std::ranges::any_of(members_.queue, [&](const Listed& it) { return it.entry.token == token; });
       const bool concerns = watched_.whom == Watched::Whom::all || watched_.entry.token == token ||
                             (watched_.whom == Watched::Whom::own && token == token_);
-      (is_there || !concerns ? seen_ : told.gone).push_back(token);
+      (is_there || !concerns ? seen_ : changes.gone).push_back(token);
     }
-    return told;
+    return changes;
   }
   Result<std::vector<Queue>> read(std::span<const std::string>, std::int64_t most, TimesLeft, base::Wait) override {
     Queue queue{{}, std::ssize(members_.queue), members_.last_run};

@@ -45,7 +45,7 @@ class EtcdStore final : public ordered::OrderedStore {
 
   base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
   std::vector<pollfd> wait_fds() const override { return gateway_.client().wait_fds(); }
-  base::Result<ordered::Told> drain() override;
+  base::Result<ordered::Changes> drain() override;
 
   base::Result<std::vector<ordered::Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
                                                  ordered::TimesLeft times, base::Wait wait) override;

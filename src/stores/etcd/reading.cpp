@@ -14,7 +14,7 @@ using base::Wait;
 using ordered::Listed;
 using ordered::Queue;
 using ordered::TimesLeft;
-using ordered::Told;
+using ordered::Changes;
 using ordered::Watched;
 using Whom = Watched::Whom;
 
@@ -49,22 +49,22 @@ Result<void> EtcdStore::watch(const Watched& watched, Wait wait) {
   return {};
 }
 
-Result<Told> EtcdStore::drain() {
+Result<Changes> EtcdStore::drain() {
   auto messages = gateway_.client().drain();
   if (!messages) watched_.reset();
-  Told told;
+  Changes changes;
   for (const auto& message : RLOCK_TRY(std::move(messages))) {
     const auto news = read_news(message);
     if (!news || !news->ended.empty()) watched_.reset();
     if (!news) return std::unexpected(gateway_.senseless());
     if (!news->ended.empty()) return base::fail(ErrorCode::unready, name() + " has ended a watch: " + news->ended);
-    for (const auto& key : news->gone) told.gone.push_back(read_entry_name(key).token);
-    told.is_unclear |= news->has_writes || news->is_compacted;
+    for (const auto& key : news->gone) changes.gone.push_back(read_entry_name(key).token);
+    changes.is_unclear |= news->has_writes || news->is_compacted;
     // One that has ended, or whose entry has, tells nothing more.
     const bool is_over = news->is_compacted || (!news->gone.empty() && watched_ && watched_->whom != Whom::all);
     if (is_over) watched_.reset();
   }
-  return told;
+  return changes;
 }
 
 Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_keys, std::int64_t most, TimesLeft times,

@@ -276,15 +276,15 @@ Instant Ordered::look_at_claim() const {
 
 // A waiter whose turn it is not leaves those ahead the time to take the lock up.
 Result<lock::Event> Ordered::drain() {
-  auto told = store_->drain();
-  if (!told) watched_.reset();
-  if (!told) return std::unexpected(std::move(told).error());
-  if (told->gone.empty() && !told->is_unclear) return lock::Event{};
+  auto changes = store_->drain();
+  if (!changes) watched_.reset();
+  if (!changes) return std::unexpected(std::move(changes).error());
+  if (changes->gone.empty() && !changes->is_unclear) return lock::Event{};
   const auto has_gone = [&](const Entry& entry) {
-    return std::ranges::find(told->gone, entry.token) != told->gone.end();
+    return std::ranges::find(changes->gone, entry.token) != changes->gone.end();
   };
   std::erase_if(ahead_, has_gone);
-  is_unclear_ |= told->is_unclear || !watched_ || watched_->whom != Watched::Whom::all;
+  is_unclear_ |= changes->is_unclear || !watched_ || watched_->whom != Watched::Whom::all;
   const bool may_hold = is_unclear_ || holds(mode_, ahead_);
   if (!may_hold) claims_.moved();
   return lock::Event{.granted = may_hold, .touched = is_to_tell_, .look_at = may_hold ? base::never : look_at_claim()};

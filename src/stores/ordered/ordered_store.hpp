@@ -87,8 +87,8 @@ struct Watched {
   bool is_same(const Watched& other) const;
 };
 
-/// What a watch has told.
-struct Told {
+/// What a watch has reported.
+struct Changes {
   std::vector<std::string> gone;  ///< the tokens of entries that are no more
   bool is_unclear = false;        ///< something else has happened, or may have: look
 };
@@ -144,7 +144,7 @@ class OrderedStore {
   virtual std::vector<pollfd> wait_fds() const = 0;
   /// What has happened to what is watched. Never waits. Fails once with unreachable where the connection broke or its
   /// member is cut off; the watch is then over.
-  virtual base::Result<Told> drain() = 0;
+  virtual base::Result<Changes> drain() = 0;
 
   /// The first `most` entries of the queue of each of these wire keys, in this order; decided by the majority.
   virtual base::Result<std::vector<Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,

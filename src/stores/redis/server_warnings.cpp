@@ -32,15 +32,15 @@ constexpr std::chrono::seconds default_lag{10};
 // Asked for one by one: Redis 6.2 takes no list.
 constexpr std::array settings{"appendfsync", "min-replicas-max-lag", "cluster-node-timeout", "tracking-table-max-keys"};
 
-/// What INFO, CONFIG GET and the locator have told. A field that is not there was not told.
+/// What INFO, CONFIG GET and the locator have said. A field that is empty was not said.
 class Settings {
  public:
-  struct Told {
+  struct Reported {
     std::string_view info;
     std::optional<std::string> appendfsync, max_lag, node_timeout, max_tracked;
     std::optional<base::Duration> failover_after;  ///< as Sentinels say
   };
-  explicit Settings(Told told) : told_(std::move(told)) {}
+  explicit Settings(Reported reported) : reported_(std::move(reported)) {}
 
   std::vector<std::string> warnings() const {
     std::vector<std::string> found;
@@ -56,11 +56,11 @@ class Settings {
     }
     if (field("aof_enabled") == "0") {
       warn("it forgets locks when it restarts; in redis.conf: appendonly yes, and appendfsync always");
-    } else if (told_.appendfsync && *told_.appendfsync != "always") {
+    } else if (reported_.appendfsync && *reported_.appendfsync != "always") {
       warn("it may forget the locks of the last second when it crashes; in redis.conf: appendfsync always (it is " +
-           *told_.appendfsync + ")");
+           *reported_.appendfsync + ")");
     }
-    const bool keeps_all = field("aof_enabled") == "1" && told_.appendfsync == "always";
+    const bool keeps_all = field("aof_enabled") == "1" && reported_.appendfsync == "always";
     const auto uptime = std::chrono::seconds(number("uptime_in_seconds"));
     if (!field("uptime_in_seconds").empty() && uptime < lately && !keeps_all) {
       warn("it restarted " + base::format_duration(uptime) +
@@ -73,7 +73,7 @@ class Settings {
           "renewal; in redis.conf: tracking-table-max-keys 1000000 (it is " +
           std::to_string(max_tracked()) + ")");
     }
-    if (told_.info.empty()) {
+    if (reported_.info.empty()) {
       warn("an ACL denies INFO: cannot see whether it drops or forgets locks");
     } else if (const auto hidden = unseen(); !hidden.empty()) {
       warn("an ACL denies CONFIG GET: cannot see " + hidden);
@@ -83,7 +83,7 @@ class Settings {
 
  private:
   std::string_view field(std::string_view name) const {
-    std::string_view rest = told_.info;
+    std::string_view rest = reported_.info;
     while (!rest.empty()) {
       const auto line = rest.substr(0, rest.find("\r\n"));
       if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
@@ -97,11 +97,11 @@ class Settings {
   // rlock reads some four keys of a lock that it tracks; other clients may read many.
   bool is_tracking_short() const {
     const auto max = max_tracked();
-    if (max <= 0) return false;  // no limit, or not told
+    if (max <= 0) return false;  // no limit, or not known
     return max < std::max(least_tracked, tracked_per_client * number("connected_clients")) ||
            number("tracking_total_keys") >= max - max / 10;
   }
-  std::int64_t max_tracked() const { return base::count_of(base::number_in(told_.max_tracked.value_or(""))); }
+  std::int64_t max_tracked() const { return base::count_of(base::number_in(reported_.max_tracked.value_or(""))); }
   bool is_replica() const { return field("role") == "slave"; }
   bool is_replicated() const { return !is_replica() && number("connected_slaves") > 0; }
   bool is_of_cluster() const { return field("cluster_enabled") == "1"; }
@@ -109,12 +109,12 @@ class Settings {
   bool stops_without_replicas() const { return !field("min_slaves_good_slaves").empty(); }
 
   std::optional<std::chrono::seconds> max_lag() const {
-    const auto seconds = base::parse_number<std::uint32_t>(told_.max_lag.value_or(""));
+    const auto seconds = base::parse_number<std::uint32_t>(reported_.max_lag.value_or(""));
     return seconds ? std::optional(std::chrono::seconds(*seconds)) : std::nullopt;
   }
   std::optional<base::Duration> failover_after() const {
-    if (!is_of_cluster()) return told_.failover_after;
-    const auto ms = base::parse_number<std::uint32_t>(told_.node_timeout.value_or(""));
+    if (!is_of_cluster()) return reported_.failover_after;
+    const auto ms = base::parse_number<std::uint32_t>(reported_.node_timeout.value_or(""));
     return ms ? std::optional(base::Duration(*ms)) : std::nullopt;
   }
 
@@ -147,19 +147,19 @@ class Settings {
     return text + (is_of_cluster() ? "; or, which is safer, " + all : "; and --grace; or in place of both " + all);
   }
 
-  // Settings that matter here and were not told.
+  // Settings that matter here and are not known.
   std::string unseen() const {
     std::vector<std::string> names;
-    if (!told_.appendfsync && field("aof_enabled") != "0") names.emplace_back("appendfsync");
-    if (is_replicated() && stops_without_replicas() && !told_.max_lag) names.emplace_back("min-replicas-max-lag");
-    if (is_replicated() && is_of_cluster() && !told_.node_timeout) names.emplace_back("cluster-node-timeout");
+    if (!reported_.appendfsync && field("aof_enabled") != "0") names.emplace_back("appendfsync");
+    if (is_replicated() && stops_without_replicas() && !reported_.max_lag) names.emplace_back("min-replicas-max-lag");
+    if (is_replicated() && is_of_cluster() && !reported_.node_timeout) names.emplace_back("cluster-node-timeout");
     if (names.empty()) return "";
     std::string text = names.front();
     for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " and ") + names[i];
     return text;
   }
 
-  Told told_;
+  Reported reported_;
 };
 
 std::optional<std::string> value_of(const Reply& reply) {

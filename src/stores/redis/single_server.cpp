@@ -111,7 +111,7 @@ std::vector<pollfd> SingleServer::wait_fds() const {
 
 Result<lock::Event> SingleServer::drain() {
   if (!protocol_.session().is_open()) return lock::Event{};
-  return waiter_.told(RLOCK_TRY(protocol_.pushed()));
+  return waiter_.event_of(RLOCK_TRY(protocol_.pushed()));
 }
 
 }  // namespace rlock::redis

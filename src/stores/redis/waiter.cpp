@@ -117,7 +117,7 @@ void Waiter::queue_since(std::int64_t ticket) {
   if (ticket != 0) ticket_ = ticket_ == 0 ? ticket : std::min(ticket_, ticket);
 }
 
-lock::Event Waiter::told(const Pushed& pushed) {
+lock::Event Waiter::event_of(const Pushed& pushed) {
   const auto now = BootClock::now();
   is_called_ |= pushed.granted;
   lock::Event event{.granted = pushed.granted, .touched = pushed.touched || pushed.flushed};

@@ -25,7 +25,7 @@ class Waiter {
   /// What is seen now, with the time of the next look.
   lock::Busy saw(NotHeld not_held);
   bool is_queued() const { return ticket_ != 0; }
-  lock::Event told(const Pushed& pushed);
+  lock::Event event_of(const Pushed& pushed);
 
  private:
   base::Result<Answer> subscribe_and_acquire(const lock::Request& request, base::Wait wait);

@@ -146,7 +146,7 @@ inline constexpr std::int32_t number_of_event = -1;
 inline constexpr std::int32_t number_of_ping = -2;
 inline constexpr std::int32_t number_of_auth = -4;
 
-/// What a watch has told.
+/// What a watch has reported.
 struct Event {
   enum class Type : std::int32_t { none = -1, created = 1, deleted = 2, changed = 3, children = 4 };
   Type type = Type::none;

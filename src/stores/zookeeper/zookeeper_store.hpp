@@ -45,7 +45,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
 
   base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
   std::vector<pollfd> wait_fds() const override;
-  base::Result<ordered::Told> drain() override;
+  base::Result<ordered::Changes> drain() override;
 
   base::Result<std::vector<ordered::Queue>> read(std::span<const std::string> wire_keys, std::int64_t most,
                                                  ordered::TimesLeft times, base::Wait wait) override;
@@ -145,7 +145,7 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Backoff rests_{base::Duration(500), base::Duration(10'000)};
   std::optional<base::Instant> rests_until_;  ///< it was lost, which is not told before
   std::optional<std::int32_t> posted_;        ///< the watch is asked for anew
-  ordered::Told told_;
+  ordered::Changes changes_;
   base::Instant hold_ends_ = base::never;  ///< the first --hold ahead of us
   mutable base::BootTimer timer_;
 

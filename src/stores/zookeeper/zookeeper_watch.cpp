@@ -12,7 +12,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 using base::Wait;
-using ordered::Told;
+using ordered::Changes;
 using ordered::Watched;
 
 std::optional<Request> ZookeeperStore::watch_request() const {
@@ -25,25 +25,25 @@ std::optional<Request> ZookeeperStore::watch_request() const {
 void ZookeeperStore::armed(const Answer& answer) {
   watched_at_ = session_.connection();
   if (answer.code == Code::no_node && watched_->whom != Watched::Whom::all) {
-    told_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
+    changes_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
     return;
   }
   if (watched_->whom != Watched::Whom::all) return;
   const auto names = read_children(answer.body);
   if (answer.code != Code::ok || !names) {
-    told_.is_unclear = true;
+    changes_.is_unclear = true;
     return;
   }
   auto before = std::exchange(known_, {});
   for (auto& entry : entries_in(*names)) {
     const auto known = before.find(entry.order);
-    told_.is_unclear |= known != before.end() && known->second.has_ended != entry.has_ended;  // it has an end now
+    changes_.is_unclear |= known != before.end() && known->second.has_ended != entry.has_ended;  // it has an end now
     before.erase(entry.order);
     known_[entry.order] = std::move(entry);
   }
   for (const auto& [order, entry] : before) {
-    told_.gone.push_back(entry.token);
-    told_.is_unclear |= entry.token == token_;
+    changes_.gone.push_back(entry.token);
+    changes_.is_unclear |= entry.token == token_;
   }
 }
 
@@ -51,19 +51,19 @@ Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
   if (is_armed() && watched_->is_same(watched)) return {};
   watched_.reset();
   posted_.reset();
-  told_ = {};
+  changes_ = {};
   if (!own_) return fail(ErrorCode::unreachable, name() + ": there is no entry to watch from");
   std::string path = queue_;
   if (watched.whom == Watched::Whom::own) path = path_of(*own_);
   if (watched.whom == Watched::Whom::one) {
     const auto known = known_.find(static_cast<std::uint32_t>(watched.entry.order));
     if (known == known_.end()) {
-      told_.is_unclear = true;
+      changes_.is_unclear = true;
     } else {
       path = path_of(known->second);
     }
     // What was written since the last view is not known.
-    told_.is_unclear |= watched.is_of_writes;
+    changes_.is_unclear |= watched.is_of_writes;
   }
   const bool was_open = is_open_as_us();
   watched_path_ = std::move(path);
@@ -85,7 +85,7 @@ Result<void> ZookeeperStore::watch(const Watched& watched, Wait wait) {
 bool ZookeeperStore::is_armed() const { return watched_ && session_.is_open() && watched_at_ == session_.connection(); }
 
 base::Instant ZookeeperStore::tells_at() const {
-  if (session_.has_news() || told_.is_unclear || !told_.gone.empty()) return BootClock::now();
+  if (session_.has_news() || changes_.is_unclear || !changes_.gone.empty()) return BootClock::now();
   return is_armed() ? hold_ends_ : rests_until_.value_or(BootClock::now());
 }
 
@@ -108,26 +108,26 @@ std::vector<pollfd> ZookeeperStore::wait_fds() const {
 Result<void> ZookeeperStore::hear(const Event& event) {
   if (event.path != watched_path_) return {};
   const bool is_of_all = watched_->whom == Watched::Whom::all;
-  if (event.type == Event::Type::changed && watched_->is_of_writes) told_.is_unclear = true;
+  if (event.type == Event::Type::changed && watched_->is_of_writes) changes_.is_unclear = true;
   if (event.type == Event::Type::deleted && !is_of_all) {
-    told_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
+    changes_.gone.push_back(watched_->whom == Watched::Whom::own ? token_ : watched_->entry.token);
     return {};
   }
   posted_ = RLOCK_TRY(session_.post(*watch_request()));
   return {};
 }
 
-Result<Told> ZookeeperStore::drain() {
+Result<Changes> ZookeeperStore::drain() {
   const auto over = [&](base::Error error) {
     watched_.reset();
     posted_.reset();
     rests_until_.reset();
-    told_ = {};
+    changes_ = {};
     return std::unexpected(std::move(error));
   };
-  if (!watched_) return std::exchange(told_, {});
+  if (!watched_) return std::exchange(changes_, {});
   auto news = is_armed() ? session_.drain() : fail(ErrorCode::unreachable, name() + ": the connection broke");
-  if (!news && rests()) return std::exchange(told_, {});
+  if (!news && rests()) return std::exchange(changes_, {});
   if (!news) return over(std::move(news).error());
   for (const auto& message : news->answers) {
     if (posted_ != message.number) continue;
@@ -139,9 +139,9 @@ Result<Told> ZookeeperStore::drain() {
   }
   if (BootClock::now() >= hold_ends_) {
     hold_ends_ = base::never;
-    told_.is_unclear = true;
+    changes_.is_unclear = true;
   }
-  return std::exchange(told_, {});
+  return std::exchange(changes_, {});
 }
 
 }  // namespace rlock::zookeeper
