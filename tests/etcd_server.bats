@@ -323,6 +323,24 @@ acquire_behind() {
   [ ! -e ran ]
 }
 
+@test "a queue that is longer than rlock takes in one answer is read in parts, and status shows all the others" {
+  own_store
+  local queue i
+  rlock acquire --label first "$key" >token
+  rlock acquire --label other "$key-other" >>token
+  queue=$(entries | head -n 1)
+  # A busy machine is not done with so much within the 2 s that a member has at first.
+  local patient=(--connect-timeout 2m)
+  for i in {1..8}; do head -c 900000 /dev/zero | tr '\0' x | ask put "${queue%/*}/$i-x"; done
+  run -0 rlock status "${patient[@]}"
+  [[ $output == *"$key "*first*" 8 "*"$key-other "*other* ]]
+  run -0 rlock status "${patient[@]}" --json
+  [ "$(jq -c --arg key "$key" '.locks[] | select(.key == $key) | [.holders[].label, .waiting]' <<<"$output")" = '["first",8]' ]
+  [ "$(jq -r '.locks[] | select(.waiting == 0).holders[].label' <<<"$output")" = other ]
+  run -0 rlock status "${patient[@]}" "$key"
+  [[ $output == *'... and '*' more'* ]]
+}
+
 @test "entries that others have written are passed over, or told to be no lock of ours, and never crash anybody" {
   local value path
   rlock acquire "$key" >token

@@ -213,19 +213,25 @@ tls_store() {
   [ "$(ask children /rlock/q | wc -l)" -le 1 ]
 }
 
+# create_large PATH NAME DATA COUNT: nodes below it, whose names have so many bytes more, or so many of data.
+create_large() {
+  python3 -B - "$endpoint" "$BATS_TEST_DIRNAME" "$@" <<-'END'
+	import sys
+	address, tests, path, name, data, count = sys.argv[1:]
+	sys.path.append(tests)
+	from zookeeper import Client
+	host, port = address.split(":")
+	with Client(host, int(port)) as client:
+	    for i in range(int(count)):
+	        client.create(f"{path}{i}" + int(name) * "x", int(data) * b"x")
+	END
+}
+
 @test "a queue whose listing is longer than rlock takes: 69, and what to do" {
   own_store
   start_held -t 12s
   queue=$(queue_of)
-  python3 -B - "$endpoint" "$queue" "$BATS_TEST_DIRNAME" <<-'END'
-	import sys
-	sys.path.append(sys.argv[3])
-	from zookeeper import Client
-	host, port = sys.argv[1].split(":")
-	with Client(host, int(port)) as client:
-	    for i in range(10):
-	        client.create(f"{sys.argv[2]}/{i}" + 900000 * "x")
-	END
+  create_large "$queue/" 900000 0 10
   expect_error 69 'more than 8 MiB' rlock run -n "$key" -- touch ran
   expect_error 69 'more than 8 MiB' rlock run -w 300ms "$key" -- touch ran
   expect_error 69 'more than 8 MiB' rlock status "$key"
@@ -233,6 +239,45 @@ tls_store() {
   ask delete "$queue"
   ended 79 "$rlock"
   expect 0 rlock run "$key" -- true
+  [ ! -e ran ]
+}
+
+@test "a queue whose listing is longer than rlock takes is one row that cannot be read: status shows the others, and ends with 69" {
+  own_store
+  rlock acquire "$key" >token
+  rlock acquire --label other "$key-other" >>token
+  create_large "$(queue_of)/" 900000 0 10
+  partly() {
+    run --separate-stderr -69 rlock status "$@"
+    [[ $stderr == "rlock: "*"who holds $key is not shown: "*'more than 8 MiB'* && ${#stderr_lines[@]} = 1 ]]
+  }
+  partly
+  [[ $output == *"$key "*'(cannot be read)'*"$key-other "*other* ]]
+  partly "$key*"
+  partly --json
+  [ "$(jq -c --arg key "$key" '.locks[] | select(.key == $key) | [.held, .holders, .waiting, .waiters, (.error | length > 0)]' <<<"$output")" = '[true,[],10,[],true]' ]
+  [ "$(jq -r '.locks[] | select(.error == null).holders[].label' <<<"$output")" = other ]
+  partly --format prometheus
+  grep -qx 'rlock_up 1' <<<"$output"
+  grep -qx "rlock_lock_held{key=\"$key\"} 1" <<<"$output"
+  grep -qx "rlock_lock_holders{key=\"$key-other\"} 1" <<<"$output"
+  run -1 grep -q "^rlock_lock_\(holders\|lease_seconds\){key=\"$key\"}" <<<"$output"
+  run -0 rlock status --format keys
+  [ "$output" = "$key"$'\n'"$key-other" ]
+}
+
+@test "a record of megabytes is one row that cannot be read, and the lock is busy as before" {
+  own_store -Djute.maxbuffer=20000000
+  rlock acquire --label other "$key-other" >token
+  rlock run "$key" -- true
+  # Over what an answer may have.
+  create_large "$(queue_of)/0123456789abcdef-x-000000000" 0 9000000 1
+  expect 75 rlock run -n "$key" -- touch ran
+  run -0 rlock status
+  [[ $output == *"$key "*"$key-other "*other* ]]
+  run -0 rlock status "$key"
+  rlock release --force "$key"
+  expect 0 rlock run -n "$key" -- true
   [ ! -e ran ]
 }
 

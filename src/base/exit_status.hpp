@@ -37,7 +37,7 @@ inline constexpr std::array exit_table{
     ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do", "success"},
     ExitRow{"1", "status --exit-code: KEY is free", "free (--exit-code)"},
     ExitRow{"64", "usage", "usage"},
-    ExitRow{"69", "no server was reached, or it cannot serve now (status: also if part of a Cluster did not answer)",
+    ExitRow{"69", "no server was reached, or it cannot serve now (status: also if not all could be shown)",
             "no server reached"},
     ExitRow{"70", "internal error", "internal error"},
     ExitRow{"75", "busy: not acquired in time; --conflict-exit-code changes it", "busy"},

@@ -50,11 +50,18 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 // Whoever asked for all locks must not take a part for the whole. Returns the exit status.
-int report_unseen(const std::vector<lock::Unseen>& unseen, const Options& options) {
-  for (const auto& [server, error] : unseen) {
-    report({error.code, "the locks at " + server + " are not shown: " + error.message}, options);
+int report_missing(const std::vector<lock::Unseen>& unseen, const std::vector<show::ListedLock>& snapshots,
+                   const Options& options) {
+  int first = base::exit_success;
+  const auto tell = [&](const base::Error& error, const std::string& what) {
+    const int status = report({error.code, what + ": " + error.message}, options);
+    if (first == base::exit_success) first = status;
+  };
+  for (const auto& [server, error] : unseen) tell(error, "the locks at " + server + " are not shown");
+  for (const auto& snapshot : snapshots) {
+    if (snapshot.lock.unread) tell(*snapshot.lock.unread, "who holds " + snapshot.key + " is not shown");
   }
-  return unseen.empty() ? base::exit_success : base::exit_status_of(unseen.front().error.code);
+  return first;
 }
 
 std::string text_of(const std::vector<show::ListedLock>& snapshots, const std::vector<lock::Unseen>& unseen,
@@ -102,7 +109,7 @@ int status(const Options& options) {
     const auto keys = ask([&](base::Wait wait) { return view.keys(*backend, wait); });
     if (!keys) return report(keys.error(), options);
     const int printed = show::print_for_reader(joined(*keys));
-    const int seen = report_unseen(backend->unseen(), options);
+    const int seen = report_missing(backend->unseen(), {}, options);
     return printed != base::exit_success ? printed : seen;
   }
   const auto snapshots = ask([&](base::Wait wait) { return view.look(*backend, wait); });
@@ -123,7 +130,7 @@ int status(const Options& options) {
       status != base::exit_success) {
     return status;
   }
-  const int seen = report_unseen(unseen, options);
+  const int seen = report_missing(unseen, *snapshots, options);
   if (options.verbose) report_setup(*backend);
   if (!options.exit_code) return seen;
   const bool held =

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/wait/clock.hpp"
 #include "lock/last_run.hpp"
 #include "lock/who.hpp"
@@ -32,6 +33,9 @@ struct Inspection {
   std::int64_t waiting = 0;
   std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
   std::optional<LastRun> last_run;
+  /// Why nobody could read who holds it and who waits, though other locks could be read. Whoever is in a queue that is
+  /// too long, somebody holds the lock: it counts as held, and as many wait as stand there at most.
+  std::optional<base::Error> unread;
   /// Where several servers keep the lock: how many say the same of its holder, and how many there are. A holder of less
   /// than a majority has not got the lock, or not any more.
   std::size_t votes = 0;

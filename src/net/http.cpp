@@ -16,8 +16,12 @@ using base::Wait;
 
 namespace {
 
-// No honest answer comes near it: who asks for more than that asks for it in parts.
-constexpr std::size_t max_answer = 8U << 20U;
+// Who asks for more than that asks for it in parts.
+constexpr std::size_t max_body = 8U << 20U;
+// With its head and what is around its chunks.
+constexpr std::size_t max_answer = 2 * max_body;
+// Whose body takes no memory. No honest one comes near it.
+constexpr std::size_t max_passed_over = 256U << 20U;
 constexpr std::size_t max_field = 16;
 constexpr std::size_t max_value = 64;
 
@@ -53,7 +57,13 @@ struct HttpReader::Callbacks {
   }
 
   static int on_body(http_parser* parser, const char* text, std::size_t size) {
-    of(parser).answer_.body.append(text, size);
+    auto& answer = of(parser).answer_;
+    if (answer.body.size() + size > max_body) answer.is_too_long = true;
+    if (answer.is_too_long) {
+      answer.body = {};
+    } else {
+      answer.body.append(text, size);
+    }
     return 0;
   }
 
@@ -100,7 +110,8 @@ Result<std::size_t> HttpReader::feed(std::string_view bytes) {
     return fail(ErrorCode::unreachable, std::string("does not speak HTTP: ") + ::http_errno_description(error));
   }
   size_ += taken;
-  if (size_ > max_answer) return fail(ErrorCode::unreachable, "sends an answer that is too long");
+  if (size_ > (answer_.is_too_long ? max_passed_over : max_answer))
+    return fail(ErrorCode::unreachable, "sends an answer that is too long");
   return taken;
 }
 

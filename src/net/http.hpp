@@ -16,10 +16,12 @@ struct HttpAnswer {
   int status = 0;    ///< 0: none has come yet
   std::string date;  ///< the header Date as it is; empty: there is none
   std::string body;
+  bool is_too_long = false;  ///< over 8 MiB: the body was passed over
 };
 
 /// Reads answers out of bytes as they come: with a length or in chunks, which may have trailers. Of one that has
-/// neither, and so ends with its connection, the body is left out.
+/// neither, and so ends with its connection, the body is left out. One that is too long is read to its end all the
+/// same, so that those behind it can be read.
 class HttpReader {
  public:
   HttpReader();

@@ -79,7 +79,11 @@ json to_json(const ListedLock& snapshot) {
   const auto& lock = snapshot.lock;
   json value{{"key", snapshot.key}, {"held", lock.is_held()}};
   if (lock.servers > 0) value.update({{"votes", lock.votes}, {"servers", lock.servers}});
-  if (lock.state == lock::Inspection::State::held) value.update(to_json(lock.mode));
+  if (lock.unread) {
+    value["error"] = lock.unread->message;
+  } else if (lock.state == lock::Inspection::State::held) {
+    value.update(to_json(lock.mode));
+  }
   value["holders"] = json::array();
   if (lock.is_held()) {
     for (const auto& holder : lock.holders) value["holders"].push_back(to_json(lock, holder));

@@ -51,7 +51,9 @@ constexpr Metric per_lock[]{
     {"rlock_lock_held", "Whether the lock is held.",
      [](const Inspection& lock) { return Value(lock.is_held() ? "1" : "0"); }},
     {"rlock_lock_holders", "How many hold the lock; more than one of a shared lock or of slots.",
-     [](const Inspection& lock) { return Value(std::to_string(lock.is_held() ? lock.holders.size() : 0)); }},
+     [](const Inspection& lock) {
+       return lock.unread ? Value() : Value(std::to_string(lock.is_held() ? lock.holders.size() : 0));
+     }},
     {"rlock_lock_held_seconds", "How long the lock has been held, by the holder that has had it longest.", held_for},
     {"rlock_lock_lease_seconds", "How long the lease lasts unless renewed, of the holder whose lease ends first.",
      lease_left},

@@ -48,6 +48,7 @@ std::string who_text(const Inspection& lock, const std::optional<lock::Record>& 
 }
 
 Cell holder_cell(const Inspection& lock) {
+  if (lock.unread) return {"(cannot be read)", Style::bad};
   if (lock.holders.empty()) return {nothing, Style::faint};
   const auto& first = lock.holders.front().record;
   auto text = first && !first->who.label.empty() ? first->who.label : who_text(lock, first);

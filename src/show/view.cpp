@@ -62,6 +62,9 @@ Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
     const bool is_away = !snapshots && base::may_pass(snapshots.error());
     if (!snapshots && !(may_be_pattern && is_away)) return std::unexpected(std::move(snapshots).error());
     if (snapshots) kind_ = may_be_pattern && is_nothing(snapshots->front().lock) ? Kind::several : Kind::one;
+    if (kind_ == Kind::one && snapshots->front().lock.unread) {
+      return std::unexpected(*std::move(snapshots->front().lock.unread));
+    }
     if (kind_ == Kind::one) return snapshots;
   }
   auto keys = RLOCK_TRY(list(backend, wait));

@@ -43,5 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto message = zookeeper::read_message(*frame)) use(message->answer);
     }
   }
+  std::size_t whole = 0;
+  if (const auto frame = zookeeper::in_place_of_too_long(received, whole)) (void)zookeeper::read_message(*frame);
   return 0;
 }

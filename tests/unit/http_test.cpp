@@ -73,21 +73,41 @@ TEST(HttpReader, WhatIsNotHttpFails) {
   }
 }
 
+TEST(HttpReader, OneThatIsTooLongIsPassedOver) {
+  const std::string length = std::to_string((8U << 20U) + 1);
+  std::string bytes = "HTTP/1.1 200 OK\r\nContent-Length: " + length + "\r\n\r\n" +
+                      std::string(std::stoul(length), 'x') + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny";
+  HttpReader reader;
+  std::vector<HttpAnswer> answers;
+  while (!bytes.empty()) {
+    const auto taken = reader.feed(std::string_view(bytes).substr(0, 1U << 16U));
+    ASSERT_TRUE(taken);
+    bytes.erase(0, *taken);
+    if (reader.is_complete()) answers.push_back(reader.take());
+  }
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_TRUE(answers[0].is_too_long);
+  EXPECT_EQ(answers[0].body, "");
+  EXPECT_FALSE(answers[1].is_too_long);
+  EXPECT_EQ(answers[1].body, "y");
+}
+
 TEST(HttpReader, NothingGrowsWithoutAnEnd) {
   // Feeds so much of it at most, and says whether it was refused before.
   const auto is_refused = [](const std::string& begin, const std::string& more) {
     HttpReader reader;
     if (!reader.feed(begin)) return true;
-    for (std::size_t fed = 0; fed < (16U << 20U); fed += more.size()) {
+    for (std::size_t fed = 0; fed < (300U << 20U); fed += more.size()) {
       if (!reader.feed(more)) return true;
     }
     return false;
   };
   const std::string much(4096, 'x');
+  const std::string more(1U << 20U, 'x');
   EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nA: ", much));
   EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\n", "A: b\r\n"));
-  EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", much));
-  EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1000\r\n" + much + "\r\n"));
+  EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", more));
+  EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "100000\r\n" + more + "\r\n"));
   EXPECT_TRUE(is_refused("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", much));
   EXPECT_TRUE(is_refused("", "HTTP/1.1 100 Continue\r\n\r\n"));
 }

@@ -74,5 +74,53 @@ TEST(ZookeeperSession, TheAnswerToWhatWasPostedIsNotThatOfAPing) {
   EXPECT_EQ(both->size(), 3U);
 }
 
+// Answers each get_children with so many bytes, however they are cut, and everything else as usual.
+class VerboseServer {
+ public:
+  explicit VerboseServer(std::size_t size) : size_(size) {}
+
+  Address address() const {
+    Address address;
+    address.socket = socket_.path();
+    return address;
+  }
+
+ private:
+  std::string said_of(std::string_view frame, bool is_first) const {
+    if (is_first) return text(number(0) + number(4000) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
+    const bool is_of_children = number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::get_children);
+    return answer(number_at(frame, 0), std::string(is_of_children ? size_ : 1, 'x'));
+  }
+
+  std::size_t size_;
+  ForgedSocket socket_{[this] {
+    return [this, bytes = std::string(), is_first = true](std::string_view received) mutable {
+      bytes += received;
+      ForgedSocket::Reply reply;
+      bool is_broken = false;
+      while (auto frame = take_frame(bytes, is_broken)) reply.bytes += said_of(*frame, std::exchange(is_first, false));
+      return reply;
+    };
+  }};
+};
+
+TEST(ZookeeperSession, AnAnswerThatIsTooLongIsPassedOverAndTheOthersAreRead) {
+  const VerboseServer server(max_frame);
+  Session session(server.address(), 5s);
+  base::PlainPoller poller;
+  const base::Wait wait(base::BootClock::now() + 1min, poller);
+  ASSERT_TRUE(session.create(4s, {}, wait));
+  for (int i = 0; i < 2; ++i) {
+    const auto answers = session.flight(std::vector{remove("/a"), get_children("/b"), remove("/c")}, wait);
+    ASSERT_TRUE(answers);
+    EXPECT_EQ((*answers)[0].body, "x");
+    EXPECT_EQ((*answers)[1].code, Code::too_long);
+    EXPECT_EQ((*answers)[1].body, "");
+    EXPECT_EQ((*answers)[2].code, Code::ok);
+    EXPECT_EQ((*answers)[2].body, "x");
+  }
+  EXPECT_EQ(session.connection(), 1U);
+}
+
 }  // namespace
 }  // namespace rlock::zookeeper

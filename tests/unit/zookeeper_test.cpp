@@ -61,6 +61,22 @@ TEST(Jute, FramesAreTakenWhole) {
   }
 }
 
+TEST(Jute, InPlaceOfOneThatIsTooLongIsAMessageThatSaysSo) {
+  const auto length = static_cast<std::int32_t>(max_frame) + 1;
+  const auto bytes = number(length) + number(7) + std::string(8, '\1') + number(0) + "x";
+  std::size_t size = 0;
+  for (std::size_t come = 0; come < 16; ++come) EXPECT_FALSE(in_place_of_too_long(bytes.substr(0, come), size)) << come;
+  const auto frame = in_place_of_too_long(bytes, size);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(size, max_frame + 5);
+  const auto message = read_message(*frame);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->number, 7);
+  EXPECT_EQ(message->seen, 0x0101010101010101);
+  EXPECT_EQ(message->answer.code, Code::too_long);
+  EXPECT_EQ(message->answer.body, "");
+}
+
 TEST(Jute, AMultiTellsWhichOneFailed) {
   const auto error = [](std::int32_t code) { return number(-1) + "\0"s + number(code) + number(code); };
   const auto end = number(-1) + "\1"s + number(-1);

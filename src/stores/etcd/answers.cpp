@@ -161,6 +161,8 @@ bool is_no_lease(const Refusal& refusal) {
   return refusal.code == not_found && refusal.message.find("lease not found") != std::string::npos;
 }
 
+bool is_too_long(const Answer& answer) { return !answer && answer.error().code == Refusal::too_long; }
+
 bool is_lease_there(const Refusal& refusal) {
   return refusal.code == failed_precondition && refusal.message.find("lease already exists") != std::string::npos;
 }

@@ -53,6 +53,8 @@ std::optional<News> read_news(const nlohmann::json& message);
 
 /// The lease that a transaction puts something under, or that is to be revoked, is not there.
 bool is_no_lease(const Refusal& refusal);
+/// The answer had more than 8 MiB: less has to be asked for.
+bool is_too_long(const Answer& answer);
 /// A lease with this id is there.
 bool is_lease_there(const Refusal& refusal);
 

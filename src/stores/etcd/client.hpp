@@ -22,6 +22,8 @@ struct Call {
 
 /// What the gateway says in place of an answer.
 struct Refusal {
+  static constexpr int too_long = -2;  ///< our own code: the answer had more than 8 MiB, and was passed over
+
   int code = 0;         ///< of gRPC: 5 not found, 9 failed precondition ...
   std::string message;  ///< bounded and printable
 };

@@ -105,6 +105,9 @@ class EtcdStore final : public ordered::OrderedStore {
   static ordered::Listed to_listed(const KeyValue& entry);
   base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,
                                std::vector<ordered::Queue>& queues, std::vector<Held>& held, base::Wait wait);
+  base::Result<Outcome> read_alone(const std::string& wire_key, std::int64_t most, base::Wait wait);
+  static void append(const Outcome& outcome, std::int64_t most, std::vector<ordered::Queue>& queues,
+                     std::vector<Held>& held);
   static void append(const StepResult& entries, const StepResult& last_run, std::int64_t most,
                      std::vector<ordered::Queue>& queues, std::vector<Held>& held);
 

@@ -21,6 +21,9 @@ base::Error Gateway::senseless() const {
 }
 
 base::Error Gateway::refused(const Refusal& refusal) const {
+  if (refusal.code == Refusal::too_long) {
+    return {ErrorCode::unready, client_->name() + " answers with more than 8 MiB; remove what nobody needs any more"};
+  }
   return {ErrorCode::internal, client_->name() + ": " + refusal.message};
 }
 

@@ -26,6 +26,17 @@ constexpr std::size_t max_read = 8;
 constexpr std::size_t max_flight = 8;
 constexpr std::int64_t max_page = 1'000;
 
+// Of each lock two steps: its entries, and its last run.
+Call read_of(const Keys& keys, std::span<const std::string> wire_keys, std::int64_t most) {
+  std::vector<nlohmann::json> steps;
+  for (const auto& key : wire_keys) {
+    // A limit of 0 is none to etcd.
+    steps.push_back(first_in(keys.queue(key), std::max<std::int64_t>(most, 1)));
+    steps.push_back(get(keys.last_run(key)));
+  }
+  return transaction({}, std::move(steps));
+}
+
 }  // namespace
 
 Listed EtcdStore::to_listed(const KeyValue& entry) {
@@ -88,23 +99,37 @@ Result<std::vector<Queue>> EtcdStore::read(std::span<const std::string> wire_key
 Result<void> EtcdStore::read_some(std::span<const std::string> wire_keys, std::int64_t most, std::vector<Queue>& queues,
                                   std::vector<Held>& held, Wait wait) {
   std::vector<Call> calls;
-  std::vector<std::size_t> sizes;
-  for (; !wire_keys.empty(); wire_keys = wire_keys.subspan(sizes.back() / 2)) {
-    std::vector<nlohmann::json> steps;
-    for (const auto& key : wire_keys.first(std::min(max_read, wire_keys.size()))) {
-      // A limit of 0 is none to etcd.
-      steps.push_back(first_in(keys_.queue(key), std::max<std::int64_t>(most, 1)));
-      steps.push_back(get(keys_.last_run(key)));
-    }
-    sizes.push_back(steps.size());
-    calls.push_back(transaction({}, std::move(steps)));
+  std::vector<std::span<const std::string>> parts;
+  for (; !wire_keys.empty(); wire_keys = wire_keys.subspan(parts.back().size())) {
+    parts.push_back(wire_keys.first(std::min(max_read, wire_keys.size())));
+    calls.push_back(read_of(keys_, parts.back(), most));
   }
   const auto answers = RLOCK_TRY(gateway_.ask(calls, wait));
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto outcome = RLOCK_TRY(gateway_.outcome(answers[i], sizes[i], 0));
-    for (std::size_t j = 0; j < sizes[i]; j += 2) append(outcome.steps[j], outcome.steps[j + 1], most, queues, held);
+    if (is_too_long(answers[i])) {
+      for (const auto& key : parts[i]) append(RLOCK_TRY(read_alone(key, most, wait)), most, queues, held);
+    } else {
+      append(RLOCK_TRY(gateway_.outcome(answers[i], 2 * parts[i].size(), 0)), most, queues, held);
+    }
   }
   return {};
+}
+
+// As many of its entries as there is room for in one answer.
+Result<Outcome> EtcdStore::read_alone(const std::string& wire_key, std::int64_t most, Wait wait) {
+  constexpr std::int64_t less_each_time = 16;
+  for (most = std::max<std::int64_t>(most, 1);; most /= less_each_time) {
+    const auto call = read_of(keys_, {&wire_key, 1}, most);
+    const auto answer = RLOCK_TRY(gateway_.ask(std::span(&call, 1), wait)).front();
+    if (!is_too_long(answer) || most < less_each_time) return gateway_.outcome(answer, 2, 0);
+  }
+}
+
+// Of what read_of() asks for.
+void EtcdStore::append(const Outcome& outcome, std::int64_t most, std::vector<Queue>& queues, std::vector<Held>& held) {
+  for (std::size_t i = 0; i + 1 < outcome.steps.size(); i += 2) {
+    append(outcome.steps[i], outcome.steps[i + 1], most, queues, held);
+  }
 }
 
 void EtcdStore::append(const StepResult& entries, const StepResult& last_run, std::int64_t most,

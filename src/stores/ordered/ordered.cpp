@@ -191,7 +191,9 @@ Result<std::optional<lock::AlreadySucceeded>> Ordered::succeeded(const lock::Req
 Result<Queue> Ordered::queue_of(const lock::Request& request, std::int64_t most, Wait wait) {
   auto queues = RLOCK_TRY(store_->read({&request.name.wire_key, 1}, most, TimesLeft::no, wait));
   if (queues.size() != 1) return base::fail(ErrorCode::internal, name() + ": the answer makes no sense");
-  return std::move(queues.front());
+  auto& queue = queues.front();
+  if (queue.unread) return std::unexpected(*std::move(queue.unread));
+  return std::move(queue);
 }
 
 Result<lock::Busy> Ordered::wait_behind(const lock::Request& request, View view, Wait wait) {

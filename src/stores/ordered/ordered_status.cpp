@@ -23,6 +23,11 @@ Inspection to_inspection(const Queue& queue, std::int64_t max_waiters, std::int6
   seen.now_us = now_us;
   if (queue.last_run) seen.last_run = lock::LastRun::decode(*queue.last_run);
   if (seen.last_run && seen.last_run->is_forgotten(now_us)) seen.last_run.reset();
+  if (queue.unread) {
+    seen.unread = queue.unread;
+    seen.state = Inspection::State::held;
+    seen.waiting = std::max<std::int64_t>(queue.size - 1, 0);
+  }
   if (queue.first.empty()) return seen;
   seen.state = Inspection::State::held;
   seen.mode = queue.first.front().entry.mode;

@@ -58,6 +58,7 @@ struct Queue {
   std::vector<Listed> first;            ///< in order; so many as were asked for
   std::int64_t size = 0;                ///< of all its entries
   std::optional<std::string> last_run;  ///< as leave() was given it
+  std::optional<base::Error> unread{};  ///< why its entries could not be read, as those of others could: it is too long
 };
 
 /// What is left behind by an entry that goes.

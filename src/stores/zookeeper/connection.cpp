@@ -1,5 +1,6 @@
 #include "stores/zookeeper/connection.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "stores/zookeeper/jute.hpp"
@@ -21,16 +22,24 @@ Result<void> Connection::send(std::string_view frames, Wait wait) {
   return channel_.send(wait);
 }
 
+// What of it has come is dropped, so that it takes no memory, and those behind it are read as ever.
+std::optional<std::string> Connection::pass_over() {
+  const auto count = std::min(to_pass_over_, received_.size());
+  received_.erase(0, count);
+  to_pass_over_ -= count;
+  return to_pass_over_ == 0 ? std::exchange(instead_, std::nullopt) : std::nullopt;
+}
+
 Result<std::optional<std::string>> Connection::take() {
+  if (instead_) return pass_over();
   bool is_broken = false;
   auto frame = take_frame(received_, is_broken);
   if (!is_broken) return frame;
-  if (is_too_long(received_)) {
-    return base::fail(base::ErrorCode::unready, channel_.name() +
-                                                    " answers with more than 8 MiB: too many nodes stand "
-                                                    "below one; remove what nobody needs any more");
+  if (!is_too_long(received_)) {
+    return base::fail(base::ErrorCode::unreachable, channel_.name() + " does not speak ZooKeeper's protocol");
   }
-  return base::fail(base::ErrorCode::unreachable, channel_.name() + " does not speak ZooKeeper's protocol");
+  instead_ = in_place_of_too_long(received_, to_pass_over_);
+  return instead_ ? pass_over() : std::nullopt;
 }
 
 Result<std::string> Connection::next(Wait wait) {

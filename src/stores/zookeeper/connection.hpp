@@ -9,7 +9,8 @@
 
 namespace rlock::zookeeper {
 
-/// Frames of ZooKeeper over a channel. Any failure leaves the connection unusable: drop it.
+/// Frames of ZooKeeper over a channel. In place of one that is longer than max_frame there is a message that says so
+/// (Code::too_long). Any failure leaves the connection unusable: drop it.
 class Connection {
  public:
   explicit Connection(net::Channel channel) : channel_(std::move(channel)) {}
@@ -26,9 +27,12 @@ class Connection {
 
  private:
   base::Result<std::optional<std::string>> take();
+  std::optional<std::string> pass_over();
 
   net::Channel channel_;
   std::string received_;
+  std::optional<std::string> instead_;  ///< of a frame that is too long, once all of it has come
+  std::size_t to_pass_over_ = 0;        ///< bytes of it that are still to come
 };
 
 }  // namespace rlock::zookeeper

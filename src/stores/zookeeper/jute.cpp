@@ -240,6 +240,15 @@ bool is_too_long(std::string_view bytes) {
   return length > static_cast<std::int32_t>(max_frame) && length < least_text;
 }
 
+std::optional<std::string> in_place_of_too_long(std::string_view bytes, std::size_t& size) {
+  Reader reader(bytes);
+  size = sizeof(std::int32_t) + static_cast<std::size_t>(reader.number());
+  const auto number = reader.number();
+  const auto seen = reader.wide();
+  if (!reader.ok()) return std::nullopt;
+  return Writer().number(number).wide(seen).number(static_cast<std::int32_t>(Code::too_long)).done();
+}
+
 std::optional<std::string> take_frame(std::string& bytes, bool& is_broken) {
   Reader reader(bytes);
   const auto length = reader.number();

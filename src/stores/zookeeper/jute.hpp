@@ -12,6 +12,7 @@ namespace rlock::zookeeper {
 
 /// What ZooKeeper says of a request; numbers that are not here may come too.
 enum class Code : std::int32_t {
+  too_long = 1,  ///< our own: the answer is longer than max_frame, and was passed over
   ok = 0,
   connection_loss = -4,
   operation_timeout = -7,
@@ -162,5 +163,8 @@ inline constexpr std::size_t max_frame = 8U << 20U;
 std::optional<std::string> take_frame(std::string& bytes, bool& is_broken);
 /// Whether what is_broken is a frame that is longer than max_frame. What begins with text is none.
 bool is_too_long(std::string_view bytes);
+/// Of bytes that begin with such a frame: a frame to take in its place, a message of this number whose code is
+/// too_long. size: of the frame with its length. nullopt: more bytes are needed.
+std::optional<std::string> in_place_of_too_long(std::string_view bytes, std::size_t& size);
 
 }  // namespace rlock::zookeeper

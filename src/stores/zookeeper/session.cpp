@@ -253,6 +253,10 @@ base::Error Session::error_of(Code code) {
           name() + " keeps sessions to itself; set localSessionsUpgradingEnabled=true, or localSessionsEnabled=false"};
     case Code::quota_exceeded:
       return {ErrorCode::unready, name() + ": the quota of the node is used up"};
+    case Code::too_long:
+      return {ErrorCode::unready, name() +
+                                      " answers with more than 8 MiB: too many nodes stand below one; remove what "
+                                      "nobody needs any more"};
     case Code::throttled:
       return {ErrorCode::unready, name() + " has too many requests"};
     case Code::session_moved:

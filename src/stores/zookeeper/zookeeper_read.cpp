@@ -29,6 +29,9 @@ constexpr std::int32_t no_version = std::numeric_limits<std::int32_t>::max();
 // Requests in one flight.
 constexpr std::size_t max_flight = 500;
 
+// Says nothing of other nodes.
+bool is_of_one(Code code) { return code == Code::no_node || code == Code::too_long; }
+
 std::int64_t local_us() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
@@ -178,32 +181,48 @@ Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer
     if (const auto node = read_node(last_run.body)) queue.last_run = last_run_in(*node);
   }
   for (const auto code : {children.code, last_run.code}) {
-    if (code != Code::ok && code != Code::no_node) return std::unexpected(session_.error_of(code));
+    if (code != Code::ok && !is_of_one(code)) return std::unexpected(session_.error_of(code));
   }
-  if (children.code != Code::ok) return queue;
+  if (children.code == Code::no_node) return queue;
+  const auto path = queue_path(wire_key);
+  if (children.code == Code::too_long) {
+    const auto count = RLOCK_TRY(ask({exists(path)}, wait)).front();
+    const auto stat = count.code == Code::ok ? read_stat(count.body) : std::nullopt;
+    queue.size = stat ? stat->children : 0;
+    queue.unread = session_.error_of(children.code);
+    return queue;
+  }
   const auto names = read_children(children.body);
   if (!names) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   const auto entries = entries_in(*names);
   queue.size = std::ssize(entries);
-  const auto path = queue_path(wire_key) + "/";
   for (std::size_t from = 0; from < entries.size() && std::ssize(queue.first) < most; from += max_flight) {
     const auto left = static_cast<std::size_t>(most - std::ssize(queue.first));
     const auto count = std::min({max_flight, left, entries.size() - from});
-    std::vector<Request> requests;
-    for (std::size_t i = 0; i < count; ++i) requests.push_back(get_data(path + entries[from + i].encode()));
-    const auto answers = RLOCK_TRY(ask(requests, wait));
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto node = answers[i].code == Code::ok ? read_node(answers[i].body) : std::nullopt;
-      auto seen = node ? std::optional(listed(entries[from + i], *node)) : std::nullopt;
-      const bool is_over = seen && entries[from + i].has_ended && seen->ttl_left.value_or(Duration(0)) <= Duration(0);
-      if (seen && !is_over) {
-        queue.first.push_back(std::move(*seen));
-      } else {
-        --queue.size;  // it has gone meanwhile
-      }
-    }
+    RLOCK_TRY(read_entries(path + "/", std::span(entries).subspan(from, count), queue, wait));
   }
   return queue;
+}
+
+Result<void> ZookeeperStore::read_entries(const std::string& above, std::span<const EntryName> entries, Queue& queue,
+                                          Wait wait) {
+  std::vector<Request> requests;
+  for (const auto& entry : entries) requests.push_back(get_data(above + entry.encode()));
+  const auto answers = RLOCK_TRY(ask(requests, wait));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto code = answers[i].code;
+    if (code != Code::ok && code != Code::no_auth && !is_of_one(code)) return std::unexpected(session_.error_of(code));
+    const auto node = code == Code::ok ? read_node(answers[i].body) : std::nullopt;
+    // What nobody can read stands there all the same.
+    auto seen = listed(entries[i], node.value_or(Node()));
+    const bool is_over = entries[i].has_ended && seen.ttl_left.value_or(Duration(0)) <= Duration(0);
+    if (code == Code::no_node || is_over) {
+      --queue.size;  // it has gone meanwhile
+    } else {
+      queue.first.push_back(std::move(seen));
+    }
+  }
+  return {};
 }
 
 // How long a lease lasts follows from the times of its node.

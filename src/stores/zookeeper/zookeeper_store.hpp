@@ -116,6 +116,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Error no_root() const;
   base::Result<ordered::Queue> queue_of(const std::string& wire_key, const Answer& children, const Answer& last_run,
                                         std::int64_t most, base::Wait wait);
+  base::Result<void> read_entries(const std::string& above, std::span<const EntryName> entries, ordered::Queue& queue,
+                                  base::Wait wait);
   ordered::Listed listed(const EntryName& name, const Node& node) const;
   std::optional<std::string> last_run_in(const Node& node) const;
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);

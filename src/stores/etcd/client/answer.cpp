@@ -146,6 +146,7 @@ std::optional<json> read_json(std::string_view text) {
 }
 
 Result<Answer> read_answer(const net::HttpAnswer& http, const std::string& name) {
+  if (http.is_too_long) return Answer(std::unexpected(Refusal{.code = Refusal::too_long, .message = ""}));
   auto body = read_json(http.body);
   if (http.body.starts_with("CommonName of client")) {
     return fail(ErrorCode::configuration,
