@@ -49,6 +49,12 @@ stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store etcd --tries 1 --wa
   consensus --store zookeeper --observer --kinds kill,split,roll,renew,crowd,clients --seconds 40 --every 5
 }
 
+@test "a leader of ZooKeeper that was deposed and does not know it: status shows nothing of what it still says (R45)" {
+  has_zookeeper
+  isolated
+  python3 -B "$BATS_TEST_DIRNAME/deposed_leader.py" --keep "$BATS_TEST_TMPDIR/trial"
+}
+
 @test "a follower of ZooKeeper is cut off right behind each kind of answer, and goes on answering: no overlap (R45)" {
   has_zookeeper
   isolated
