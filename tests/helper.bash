@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 RLOCK=${RLOCK:-$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)/build/release/rlock}
-PATH="$(dirname "$RLOCK"):$PATH"
+PATH="${RLOCK%/*}:$PATH"
 # Seconds, for a test that hangs: far more than any takes, on a busy machine too.
 export BATS_TEST_TIMEOUT=${BATS_TEST_TIMEOUT:-600}
 
@@ -40,14 +40,20 @@ end_jobs() {
   for pid in $jobs_before; do
     until_true 0 clock_listens "$pid" 2>/dev/null || true
   done
-  for pid in $(jobs -p | grep -vxF "$jobs_before"); do
-    { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
+  for pid in $(jobs -p); do
+    [[ $'\n'$jobs_before$'\n' == *$'\n'$pid$'\n'* ]] || { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
   done
 }
 
 # The clock of bats is told by a signal that the test is over. Told before it listens, it leaves its sleep behind too.
 clock_listens() {
-  ! kill -0 "$1" || { pgrep -P "$1" -x sleep && grep -q '^SigCgt:.*[2367abef].$' "/proc/$1/status"; }
+  local child name field mask
+  kill -0 "$1" || return 0
+  # Each test ends with this, so nothing is started for it; but where the kernel lists no children.
+  read -r child <"/proc/$1/task/$1/children" || [ -n "$child" ] || child=$(pgrep -P "$1") || return
+  read -r name <"/proc/${child%% *}/comm" && [ "$name" = sleep ] || return
+  while read -r field mask && [ "$field" != SigCgt: ]; do :; done <"/proc/$1/status"
+  ((16#${mask:-0} & 1 << (6 - 1))) # SIGABRT
 }
 
 # background COMMAND...: leaves it running, its pid in $!; finish waits for all of these, and fails when one did.
@@ -127,19 +133,24 @@ redis() { redis-cli -s "$sock" "$@"; }
 # seconds are how soon a promise wants it; 10 and more are there for what hangs, and are taken three times. They are seconds of
 # an idle machine: on a busy one, time counts as much less as a short sleep takes longer than it should.
 until_true() {
-  local patience=$(($1 * 1000000 + 500000)) woke=${EPOCHREALTIME/[.,]/} slept now
+  local patience=$(($1 * 1000000 + 500000)) began=${EPOCHREALTIME/[.,]/} woke slept now nap pause
   (($1 < 10)) || patience=$((patience * 3))
   shift
+  woke=$began
   until "$@" >/dev/null 2>&1; do
     if ((patience < 0)); then
       echo "never came true: $*" >&2
       return 1
     fi
+    # What has taken long is looked for less often: the looks of all tests took half of the machine. At most this part later.
+    nap=$(((woke - began) / 16))
+    nap=$((nap < 10000 ? 10000 : nap > 100000 ? 100000 : nap))
+    printf -v pause 0.%06d "$nap"
     slept=${EPOCHREALTIME/[.,]/}
-    sleep 0.01
+    sleep "$pause"
     now=${EPOCHREALTIME/[.,]/}
-    # It takes 12 ms, since it has to be started, too; no machine is taken for more than ten times slower.
-    slept=$((now - slept))
+    # One of 10 ms takes 12, since it has to be started, too; no machine is taken for more than ten times slower.
+    slept=$((now - slept - nap + 10000))
     patience=$((patience - (now - woke) * 12000 / (slept < 12000 ? 12000 : slept > 120000 ? 120000 : slept)))
     woke=$now
   done

@@ -18,8 +18,17 @@
 # The bats files find the binary under test in RLOCK.
 set -euo pipefail
 
-# Trials of deadlines, or of a machine with all its cores busy: the machine is theirs alone, after all others.
-alone=(waiting_stalls faults/{lease,soak,consensus,minorities,restarts,failovers,split_brain} tools/soak)
+# Which begin first, since at the end they would be all that runs: those that took 40 s and more when all ran, the longest
+# first. What is printed says how long each took.
+longest=(
+    redlock waiting_display sentinel cluster libraries zookeeper_server redis_down redis_errors run_lease_lost zookeeper packages
+    redisson etcd with model numbers_and_floods etcd_server zookeeper_wire proxies redis_auth local_server etcd_wire redis_restart
+    acquire_while_pid scripts last_guard
+)
+# Trials of deadlines, which wait most of the time: no load but that of one or two others of them, after all others.
+quiet=(faults/consensus_{etcd,zookeeper} tools/soak faults/{lease,minorities,soak,restarts} waiting_stalls faults/{failovers,split_brain})
+# Those that make all cores busy: the machine is theirs alone, in the end.
+alone=(faults/busy_host)
 # What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
 # guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
 at_risk=(
@@ -67,7 +76,10 @@ export RLOCK=$root/build/$preset/rlock
 
 out=$(mktemp -d)
 export XDG_CONFIG_HOME=$out/config
-mkdir "$out/reports"
+mkdir "$out"/{reports,bin}
+# The system's Python starts in a sixth of the time of one of pyenv, which is a script first; it starts some thousand times.
+[[ ! -x /usr/bin/python3 ]] || ln -s /usr/bin/python3 "$out/bin/"
+export PATH=$out/bin:$PATH
 # What the tests look for beside rlock is there too.
 if [[ -n $tested ]]; then
     mkdir "$out/tested"
@@ -175,16 +187,15 @@ is_one_of() {
     [[ " $* " == *" ${file%.bats} "* ]]
 }
 
-for name in "${alone[@]}" "${at_risk[@]}"; do
+for name in "${longest[@]}" "${quiet[@]}" "${alone[@]}" "${at_risk[@]}"; do
     [[ -e tests/$name.bats ]] || { echo "tests/run.sh: a list above names $name, and there is no tests/$name.bats" >&2 && exit 70; }
 done
 shopt -s nullglob
 if ((${#files[@]} == 0)); then
     unit_tests
-    # The longest begin first: at the end they would be all that runs.
-    longest=(redlock model sentinel redis_down redis_errors cluster)
-    longest=("${longest[@]/#/$root/tests/}")
-    for file in "${longest[@]/%/.bats}" "$root"/tests/{,faults/,tools/}*.bats; do
+    first=("${longest[@]}" "${quiet[@]}")
+    first=("${first[@]/#/$root/tests/}")
+    for file in "${first[@]/%/.bats}" "$root"/tests/{,faults/,tools/}*.bats; do
         [[ $preset == tsan && $file =~ run_(signals|environment|exit_status|arguments|short_job) ]] ||
             [[ $preset == ?san && $file =~ /(architecture|model)\.bats$ ]] ||
             [[ $preset != release && $file == */tools/* ]] ||
@@ -192,13 +203,20 @@ if ((${#files[@]} == 0)); then
             [[ " ${files[*]} " == *" $file "* ]] || files+=("$file")
     done
 fi
-together=() by_itself=()
+together=() few=() by_itself=()
 for file in "${files[@]}"; do
-    if is_one_of "$file" "${alone[@]}"; then by_itself+=("$file"); else together+=("$file"); fi
+    if is_one_of "$file" "${alone[@]}"; then
+        by_itself+=("$file")
+    elif is_one_of "$file" "${quiet[@]}"; then
+        few+=("$file")
+    else
+        together+=("$file")
+    fi
 done
 SECONDS=0
 # Most tests wait most of the time.
-bats_files $(($(nproc) * 2)) "${together[@]}"
+bats_files $(($(nproc) * 5 / 2)) "${together[@]}"
+bats_files $(($(nproc) + 1)) "${few[@]}"
 bats_files 1 "${by_itself[@]}"
 if ((${#once_more[@]} > 0)); then
     printf '\n# Once more, alone: %s\n' "${once_more[*]}"

@@ -15,7 +15,7 @@ script() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 8 \
+  redis eval "${prelude-}$(<"${RLOCK%/*}/scripts/$name.lua")" 8 \
     "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "$@"
 }
 
@@ -1403,7 +1403,7 @@ moving() {
   local name=$1 token=$2
   shift 2
   setup_names
-  redis eval "${prelude-}$(cat "$(dirname "$RLOCK")/scripts/$name.lua")" 1 "$lock" "$@" \
+  redis eval "${prelude-}$(<"${RLOCK%/*}/scripts/$name.lua")" 1 "$lock" "$@" \
     "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "${moved:-split}"
 }
 moving_acquire() { moving acquire "$1" "$1" 30000 "${2-}" c '7 host ann ' '' "${mode:-x}" "${3-}"; }

@@ -75,8 +75,8 @@ class Trouble(Troubles):
     def go_on(self, end):
         while True:
             for kind in self.chance.sample(self.options.kinds, len(self.options.kinds)):
-                time.sleep(self.options.every / 2)
-                if time.monotonic() > end:
+                time.sleep(max(0, min(self.options.every / 2, end - time.monotonic())))
+                if time.monotonic() >= end:
                     return
                 self.befall(kind, self.options.every / 2)
 

@@ -70,15 +70,3 @@ teardown() { [ ! -e resolver.pid ] || kill "$(cat resolver.pid)" 2>/dev/null || 
     wait $pid; status=$?; kill $server; exit $status' sh $((20000 + RANDOM % 10000))
   echo "$output"
 }
-
-@test "many processes and every core busy: dead before the server gives the lock away, whoever is frozen or cut off (R27)" {
-  python3 "$here/busy_host.py" --processes 1500 --busy 2 --ttl 1000 --tries 3 --jobs 3 --kinds freeze,cut --seed "$RANDOM"
-}
-
-@test "two hundred started at once, over a socket and over TCP: all get their locks (R27)" {
-  python3 "$here/busy_host.py" --processes 0 --busy 0 --kinds start --starts 200
-}
-
-@test "forty killed together beside many processes: their locks are free, and no guard looks at all of those (R39)" {
-  python3 "$here/busy_host.py" --processes 3000 --busy 0 --kinds mass --holders 40 --patience 30 --jobs 1
-}

@@ -17,13 +17,15 @@ no() {
 command -v javac >/dev/null || no 'there is no JDK'
 command -v mvn >/dev/null || no 'there is no Maven'
 mkdir -p "$target"
+# It ends soon, and takes half of the time so.
+short_lived=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+export MAVEN_OPTS=${short_lived[*]}
 classpath() {
   timeout -k 5 120 mvn -B -q "$@" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$target/classpath"
 }
 classpath -o >"$target/maven.log" 2>&1 || classpath >"$target/maven.log" 2>&1 || no 'Maven does not get it'
-javac -cp "$(cat "$target/classpath")" -d "$target" "$here/Client.java" 2>"$target/javac.log" ||
+javac "${short_lived[@]/#/-J}" -cp "$(cat "$target/classpath")" -d "$target" "$here/Client.java" 2>"$target/javac.log" ||
   no "javac: $(head -n 1 "$target/javac.log")"
-# Small, and soon up.
-printf '#!/bin/sh\nexec java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp %q Client "$@" 2>>%q\n' \
+printf '#!/bin/sh\nexec java -Xmx128m %s -cp %q Client "$@" 2>>%q\n' "${short_lived[*]}" \
   "$target:$(cat "$target/classpath")" "$target/client.log" >"$target/client"
 chmod +x "$target/client"

@@ -1,15 +1,9 @@
+# The short form of consensus.py, and of stalls.py and stalled_leader.py, on etcd.
 # shellcheck shell=bash
-# The short form of consensus.py, and of stalls.py on the same store; tests/soak.sh runs both at length.
 load ../helper
+load consensus
 
-setup() { begin_test; }
 has_etcd() { command -v etcd >/dev/null || skip 'no etcd'; }
-has_zookeeper() { { command -v java >/dev/null && [ -e /usr/share/java/zookeeper.jar ]; } || skip 'no ZooKeeper (libzookeeper-java)'; }
-
-# consensus OPTION...: with a new seed each time, which is printed.
-consensus() { python3 -B "$BATS_TEST_DIRNAME/consensus.py" --keep "$BATS_TEST_TMPDIR/trial" "$@"; }
-# isolated: skips what needs networks and mounts of its own.
-isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || skip 'needs root and network namespaces'; }
 
 @test "three members of etcd, one of which is killed or stopped, compacted, rlocks stopped: no overlap, no fence backwards (R45)" {
   has_etcd
@@ -41,22 +35,4 @@ stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store etcd --tries 1 --wa
   has_etcd
   stalls released,gave_up,head_killed,lock_deleted,three_killed_with_the_holder
   stalls 1_frozen,3_frozen
-}
-
-@test "three members of ZooKeeper and an observer, restarted in turn, a session that moves, all connections taken: no overlap (R45)" {
-  has_zookeeper
-  isolated
-  consensus --store zookeeper --observer --kinds kill,split,roll,renew,crowd,clients --seconds 40 --every 5
-}
-
-@test "a leader of ZooKeeper that was deposed and does not know it: status shows nothing of what it still says (R45)" {
-  has_zookeeper
-  isolated
-  python3 -B "$BATS_TEST_DIRNAME/deposed_leader.py" --keep "$BATS_TEST_TMPDIR/trial"
-}
-
-@test "a follower of ZooKeeper is cut off right behind each kind of answer, and goes on answering: no overlap (R45)" {
-  has_zookeeper
-  isolated
-  python3 -B "$BATS_TEST_DIRNAME/answers.py" --rounds 1 --kinds welcome,children,set_data --contenders 2 --keep "$BATS_TEST_TMPDIR/trial"
 }

@@ -1,0 +1,9 @@
+# For trials of members of a store that a majority decides, briefly; tests/soak.sh has them at length.
+# shellcheck shell=bash
+
+setup() { begin_test; }
+
+# consensus OPTION...: with a new seed each time, which is printed.
+consensus() { python3 -B "$BATS_TEST_DIRNAME/consensus.py" --keep "$BATS_TEST_TMPDIR/trial" "$@"; }
+# isolated: skips what needs networks and mounts of its own.
+isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || skip 'needs root and network namespaces'; }
