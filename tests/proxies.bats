@@ -14,6 +14,7 @@ proxy() {
   until_true 10 grep -qs ready ready
   export RLOCK_SERVER=unix://$PWD/proxy
 }
+scripts_run() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
 proxy_stats() { echo stats | socat -t 60 - "UNIX:$PWD/control" | jq ".$1"; }
 
 # lock_serves: a lock excludes, its waiter gets it when it is released, and its holder keeps it.
@@ -160,4 +161,36 @@ lock_serves() {
   [ ! -e ran ]
   until_true 5 is_free
   until_true 5 is_free "$key-2"
+}
+
+@test "messages that ask for a look in vain are believed less and less, though each answer takes another time" {
+  not_under_acl 'a proxy here passes no password on'
+  local channel before
+  rlock acquire -t 5m "$key"
+  proxy 'delay down 5'
+  rlock run -w 6s "$key" -- true 3>&- &
+  local waiter=$!
+  until_true 20 waiting 1
+  channel=$(redis pubsub channels "rlock:w:*" | grep '}:')
+  before=$(scripts_run)
+  /usr/bin/python3 - "$sock" "$channel" "$waiter" 3>&- <<-'END'
+	import os, random, socket, sys, time
+	def line(client, words):
+	    client.sendall(words)
+	    return client.recv(1000)
+	sock, channel, waiter = sys.argv[1:]
+	message = f"PUBLISH {channel} g\r\n".encode()
+	with socket.socket(socket.AF_UNIX) as redis, socket.socket(socket.AF_UNIX) as control:
+	    redis.connect(sock)
+	    control.connect("control")
+	    until = time.monotonic() + 60
+	    while time.monotonic() < until and os.path.exists(f"/proc/{waiter}"):
+	        line(control, f"delay down {random.choice((1, 30, 60, 90))}\n".encode())
+	        line(redis, message)
+	        time.sleep(0.01)
+	END
+  # 75, or 69 where its last look is under way.
+  wait "$waiter" || true
+  # Eight, and two in each second.
+  [ $(($(scripts_run) - before)) -lt 50 ]
 }

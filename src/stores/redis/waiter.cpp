@@ -42,7 +42,7 @@ constexpr int max_vain_looks = 8;
 // Then between two looks.
 constexpr Duration vain_pause = 500ms;
 static_assert(vain_pause < constants::claim);
-// By the same end of its lease a holder is known as the same, however long the answer took.
+// A lease whose end moved by no more is the same.
 constexpr Duration same_end{10};
 // A proxy that does not know SUBSCRIBE or HELLO closes the connection: after so many times in a row, poll.
 constexpr int max_hung_up = 2;
@@ -57,11 +57,12 @@ bool is_same(const lock::Record& one, const lock::Record& other) {
 }
 
 // Whether the second of two looks has found what the first one did. end: when the lease of the holder ends.
-bool is_same(const lock::Busy& one, Instant end, const lock::Busy& other, Instant other_end) {
+// slack: by which the two ends may differ all the same.
+bool is_same(const lock::Busy& one, Instant end, const lock::Busy& other, Instant other_end, Duration slack) {
   const bool is_same_holder = one.holder && other.holder ? is_same(*one.holder, *other.holder)
                                                          : one.holder.has_value() == other.holder.has_value();
   return is_same_holder && one.rank == other.rank && one.young_for.has_value() == other.young_for.has_value() &&
-         std::chrono::abs(end - other_end) <= same_end;
+         std::chrono::abs(end - other_end) <= slack;
 }
 
 }  // namespace
@@ -101,8 +102,11 @@ Result<Answer> Waiter::subscribe_and_acquire(const lock::Request& request, Wait 
 
 lock::Busy Waiter::saw(NotHeld not_held) {
   looked_at_ = BootClock::now();
+  // The server said what is left some time ago, and the last time too.
+  const auto look_took = std::chrono::ceil<Duration>(looked_at_ - protocol_.session().sent_at());
+  const auto slack = same_end + std::max(look_took, std::exchange(look_took_, look_took));
   const auto end = not_held.busy.holder_ttl ? looked_at_ + *not_held.busy.holder_ttl : base::never;
-  const bool is_news = !is_same(busy_, std::exchange(holder_end_, end), not_held.busy, end);
+  const bool is_news = !is_same(busy_, std::exchange(holder_end_, end), not_held.busy, end, slack);
   if (std::exchange(was_told_, false) || is_news) vain_looks_ = is_news ? 0 : vain_looks_ + 1;
   busy_ = std::move(not_held.busy);
   const bool queues = not_held.ticket != 0;

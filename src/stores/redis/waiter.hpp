@@ -40,6 +40,7 @@ class Waiter {
   Wake wake_;
   lock::Busy busy_;             ///< as last seen
   base::Instant looked_at_{};   ///< when
+  base::Duration look_took_{};  ///< from the request to the answer
   base::Instant holder_end_{};  ///< of the lease of that holder
   bool was_told_ = false;       ///< a message asks for the next look
   int vain_looks_ = 0;          ///< in a row: a message asked for them, and they found nothing new
