@@ -445,8 +445,9 @@ class Zookeeper(Ensemble):
                 client.delete(name)
 
     def watches(self):
+        """`wchs` counts no watches of children."""
         return sum(int(found[1]) for member in self.servers
-                   if (found := re.search(r"Total watches:(\d+)", member.says("wchs"))))
+                   if (found := re.search(r"^zk_watch_count\t(\d+)", member.says("mntr"), re.MULTILINE)))
 
 
 ENSEMBLES = {"etcd": Etcd, "zookeeper": Zookeeper}

@@ -24,10 +24,11 @@ BYTES_OF_A_COMMAND = 150
 
 
 def until(condition, what, seconds=90):
+    """what: a text, or what tells it when the time is over."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{what} did not happen within {seconds} s")
+            raise RuntimeError(f"{what() if callable(what) else what} did not happen within {seconds} s")
         time.sleep(0.005)
 
 

@@ -109,16 +109,25 @@ class Field:
 
     def settle(self):
         """Until the first of the queue watch the lock's key, and nobody's heartbeat is near."""
-        until(self.is_settled, "a quiet moment in which the first watch")
+        until(self.is_settled, lambda: f"a quiet moment of {len(self.names)} waiters ({self.unrest()}, {self.waiting()} in "
+                                       f"the queue, {len(self.started())} have had their turn)")
 
-    def is_settled(self):
+    def clients(self):
+        """Those that wait, and those of them that watch."""
         lines = self.server.redis("CLIENT", "LIST").splitlines()
         clients = [dict(word.split("=", 1) for word in line.split()) for line in lines]
         waiters = [client for client in clients if client["sub"] != "0"]
         # One that watches has looked once more.
-        watchers = [one for one in waiters if "t" in one["flags"] and one["cmd"] == "evalsha"]
+        return waiters, [one for one in waiters if "t" in one["flags"] and one["cmd"] == "evalsha"]
+
+    def is_settled(self):
+        waiters, watchers = self.clients()
         last_look = max(int(one["idle"]) for one in waiters)
         return len(watchers) == min(len(self.names), WATCHERS) and (len(waiters) > FEW or last_look <= QUIET)
+
+    def unrest(self):
+        waiters, watchers = self.clients()
+        return f"{len(watchers)} watch, s since each has asked: {[int(one['idle']) for one in waiters]}"
 
     def started(self):
         with open(self.log, encoding="utf-8") as log:
@@ -158,6 +167,9 @@ class OrderedField(Field):
 
     def is_settled(self):
         return self.server.watches() == len(self.names)
+
+    def unrest(self):
+        return f"{self.server.watches()} watch"
 
     def forget(self):
         self.server.delete(self.server.entries(self.key))
