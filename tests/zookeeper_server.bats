@@ -282,14 +282,14 @@ create_large() {
 }
 
 @test "a ttl that is no session of this server's: refused with what it grants, and nothing is left of it" {
-  own_store tickTime=500 maxSessionTimeout=9000
-  expect_error 64 "--ttl 500ms is less than ZooKeeper at $endpoint grants, 1s to 9s; use --ttl 1s or more" rlock run -t 500ms "$key" -- touch ran
-  expect_error 64 "--ttl 1m is more than ZooKeeper at $endpoint grants, 1s to 9s; use --ttl 9s or less" rlock run -t 1m "$key" -- touch ran
+  own_store tickTime=500 maxSessionTimeout=60000
+  expect_error 64 "--ttl 500ms is less than ZooKeeper at $endpoint grants, 1s to 1m; use --ttl 1s or more" rlock run -t 500ms "$key" -- touch ran
+  expect_error 64 "--ttl 5m is more than ZooKeeper at $endpoint grants, 1s to 1m; use --ttl 1m or less" rlock run -t 5m "$key" -- touch ran
   local token
-  token=$(rlock acquire -t 4s "$key")
-  expect_error 64 "--ttl 1m is more than" rlock renew -t 1m "$key" "$token"
+  token=$(rlock acquire -t 30s "$key")
+  expect_error 64 "--ttl 5m is more than" rlock renew -t 5m "$key" "$token"
   is_held
-  expect 0 rlock renew -t 9s "$key" "$token"
+  expect 0 rlock renew -t 1m "$key" "$token"
   expect 0 rlock release "$key" "$token"
   [ ! -e ran ]
   is_free
