@@ -7,3 +7,5 @@ setup() { begin_test; }
 consensus() { python3 -B "$BATS_TEST_DIRNAME/consensus.py" --keep "$BATS_TEST_TMPDIR/trial" "$@"; }
 # isolated: skips what needs networks and mounts of its own.
 isolated() { { [ "$EUID" = 0 ] && unshare --net --mount true 2>/dev/null; } || skip 'needs root and network namespaces'; }
+# stalls STORE EVENT,...
+stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store "$1" --tries 1 --waiters 1,3 --bound 2.5 --events "$2"; }

@@ -29,16 +29,8 @@ has_etcd() { command -v etcd >/dev/null || skip 'no etcd'; }
   python3 -B "$BATS_TEST_DIRNAME/stalled_leader.py"
 }
 
-# stalls STORE EVENT,...
-stalls() { python3 -B "$BATS_TEST_DIRNAME/stalls.py" --store "$1" --tries 1 --waiters 1,3 --bound 2.5 --events "$2"; }
-
 @test "etcd: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {
   has_etcd
   stalls etcd released,gave_up,head_killed,lock_deleted,three_killed_with_the_holder
   stalls etcd 1_frozen,3_frozen
-}
-
-@test "ZooKeeper: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {
-  has_zookeeper
-  stalls zookeeper released,gave_up,head_killed,lock_deleted,3_frozen
 }

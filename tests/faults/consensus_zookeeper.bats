@@ -1,4 +1,4 @@
-# The short form of consensus.py, and of deposed_leader.py and answers.py, on ZooKeeper.
+# The short form of consensus.py, and of deposed_leader.py, stalls.py and answers.py, on ZooKeeper.
 # shellcheck shell=bash
 load ../helper
 load consensus
@@ -15,6 +15,11 @@ has_zookeeper() { { command -v java >/dev/null && [ -e /usr/share/java/zookeeper
   has_zookeeper
   isolated
   python3 -B "$BATS_TEST_DIRNAME/deposed_leader.py" --keep "$BATS_TEST_TMPDIR/trial"
+}
+
+@test "ZooKeeper: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {
+  has_zookeeper
+  stalls zookeeper released,gave_up,head_killed,lock_deleted,3_frozen
 }
 
 @test "a follower of ZooKeeper is cut off right behind each kind of answer, and goes on answering: no overlap (R45)" {
