@@ -26,9 +26,9 @@ longest=(
     acquire_while_pid scripts last_guard
 )
 # Trials of deadlines, which wait most of the time: no load but that of one or two others of them, after all others.
-quiet=(faults/consensus_{etcd,zookeeper} tools/soak faults/{lease,minorities,soak,restarts} waiting_stalls faults/{failovers,split_brain})
-# Those that make all cores busy: the machine is theirs alone, in the end.
-alone=(faults/busy_host)
+quiet=(faults/consensus_{etcd,zookeeper} tools/soak faults/{minorities,soak,restarts} waiting_stalls faults/{failovers,split_brain})
+# One whose leases are of 600 ms, and one that makes all cores busy: the machine is theirs alone, in the end.
+alone=(faults/{lease,busy_host})
 # What reads bytes of others: replies, records, URLs, files. Where several threads, fibers or processes share memory: renewal,
 # guard, keeper, several servers. And what ends in an unusual place: a loss, a signal, a kill.
 at_risk=(
