@@ -2,7 +2,7 @@
 """Locks on three members of a store on this machine: rlock beside etcdctl lock and Go's concurrency.Mutex, or beside kazoo's
 Lock and Curator's InterProcessMutex.
 
-    consensus.py [--store etcd] [--rounds 100] [--queue 50] [--waiters 1000] [--seconds 20]
+    consensus.py [--store etcd] [--rounds 100] [--queue 50] [--waiters 1000] [--seconds 75] [--only idle]
 
 Prints a Markdown table: how long `rlock run k true` and the others take, in turns, and what of etcdctl is left without the
 start of its program (`etcdctl version`); hand-overs in a queue of --queue, in turns; what --waiters that
@@ -34,11 +34,15 @@ GO_CLIENT = "go.etcd.io/etcd/client/v3@v3.5.35"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def contenders(field, directory):
-    """rlock, and what the store has itself."""
+def ours(field):
     # A thousand that come at once are more than the members take in within the usual time.
     rlock = [os.environ["RLOCK"], "run", "--server", field.url, "--connect-timeout", "1m"]
-    found = [Contender("rlock", lambda key, command: [*rlock, key, *command], lambda key: field.size(key) - 1)]
+    return Contender("rlock", lambda key, command: [*rlock, key, *command], lambda key: field.size(key) - 1)
+
+
+def contenders(field, directory):
+    """rlock, and what the store has itself."""
+    found = [ours(field)]
     if shutil.which("etcdctl") and field.scheme == "etcd":
         os.environ["ETCDCTL_API"] = "3"
         etcdctl = ["etcdctl", "--endpoints", ",".join(member.address for member in field.servers)]
@@ -146,18 +150,25 @@ def cpu(field):
     return total / TICKS
 
 
+def share(field, seconds):
+    """Of a core, for all members together."""
+    begin, since = cpu(field), time.monotonic()
+    time.sleep(seconds)
+    return (cpu(field) - begin) / (time.monotonic() - since)
+
+
 def idle(lab, field, contender, count, seconds):
+    alone = share(field, seconds)
     begin = cpu(field)
     with Queue(lab, contender, count, command=["true"]) as queue:
         entered = (cpu(field) - begin) / count
         time.sleep(5)  # what comes with their arrival is over
-        begin = cpu(field)
-        time.sleep(seconds)
-        share = (cpu(field) - begin) / seconds
+        waited = share(field, seconds)
         begin = cpu(field)
         drained = queue.release() / count
         left = (cpu(field) - begin) / count
-    yield f"{count} idle waiters, all members together", f"{share * 100:.1f} % of a core", ""
+    yield (f"{count} idle waiters, all members together", f"{waited * 100:.1f} % of a core, {alone * 100:.1f} % before any came",
+           "")
     yield f"{count} waiters arrive, and run: of the members' processor each", ", ".join(map(milliseconds, (entered, left))), ""
     yield f"{count} waiters, one turn", milliseconds(drained), ""
 
@@ -169,7 +180,9 @@ def main():
     parser.add_argument("--queue", type=int, default=50)
     parser.add_argument("--queues", type=int, default=5)
     parser.add_argument("--waiters", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=20)
+    # Each waiter keeps its lease alive once in 72 s at least.
+    parser.add_argument("--seconds", type=float, default=75)
+    parser.add_argument("--only", choices=["idle"], help="this part alone")
     options = parser.parse_args()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with contextlib.ExitStack() as stack:
@@ -180,13 +193,15 @@ def main():
         lab = types.SimpleNamespace(directory=directory, stamp=stamp)
         field = stack.enter_context(ENSEMBLES[options.store](directory + "/members"))
         until(field.leader, "a leader")
-        found = contenders(field, directory)
-        say("alone")
-        rows = [*singles(found, options.rounds)]
-        say("hand-overs")
-        rows += hand_overs(lab, found, options.queue, options.queues)
+        rows = []
+        if not options.only:
+            found = contenders(field, directory)
+            say("alone")
+            rows += singles(found, options.rounds)
+            say("hand-overs")
+            rows += hand_overs(lab, found, options.queue, options.queues)
         say("idle waiters")
-        rows += idle(lab, field, found[0], options.waiters, options.seconds)
+        rows += idle(lab, field, ours(field), options.waiters, options.seconds)
     print("| what | measured | rlock to it |\n|---|---|---|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
