@@ -167,8 +167,8 @@ def idle(lab, field, contender, count, seconds):
         begin = cpu(field)
         drained = queue.release() / count
         left = (cpu(field) - begin) / count
-    yield (f"{count} idle waiters, all members together", f"{waited * 100:.1f} % of a core, {alone * 100:.1f} % before any came",
-           "")
+    measured = f"{waited * 100:.1f} % of a core, {alone * 100:.1f} % before any came"
+    yield f"{count} idle waiters, all members together", measured, ""
     yield f"{count} waiters arrive, and run: of the members' processor each", ", ".join(map(milliseconds, (entered, left))), ""
     yield f"{count} waiters, one turn", milliseconds(drained), ""
 
