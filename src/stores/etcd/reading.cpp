@@ -11,10 +11,10 @@ namespace rlock::etcd {
 using base::ErrorCode;
 using base::Result;
 using base::Wait;
+using ordered::Changes;
 using ordered::Listed;
 using ordered::Queue;
 using ordered::TimesLeft;
-using ordered::Changes;
 using ordered::Watched;
 using Whom = Watched::Whom;
 
