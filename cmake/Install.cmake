@@ -30,7 +30,7 @@ install(FILES packaging/rlock@.service DESTINATION lib/systemd/system COMPONENT 
 install(FILES README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT data)
 install(FILES packaging/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/packaging COMPONENT data)
 install(FILES tests/PROOFS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests COMPONENT data)
-install(FILES tests/bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/bench COMPONENT data)
+install(FILES tests/bench/RESULTS.md tests/bench/SCALE.md tests/bench/TABLE.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/bench COMPONENT data)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data)
 # The configuration among them is an example too: /etc/rlock.conf is the administrator's.
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILE_PERMISSIONS ${readable} COMPONENT data

@@ -14,7 +14,7 @@ data() {
     echo "644 $1/share/bash-completion/completions/rlock"
     echo "644 $1/share/fish/vendor_completions.d/rlock.fish"
     echo "644 $1/share/zsh/site-functions/_rlock"
-    printf '644 %s\n' "$1"/share/doc/rlock/{{ARCHITECTURE,CHANGELOG,CONTRIBUTING,README,SECURITY}.md,LICENSE,{packaging/README,tests/{PROOFS,bench/RESULTS}}.md}
+    printf '644 %s\n' "$1"/share/doc/rlock/{{ARCHITECTURE,CHANGELOG,CONTRIBUTING,README,SECURITY}.md,LICENSE,{packaging/README,tests/{PROOFS,bench/{RESULTS,SCALE,TABLE}}}.md}
     echo "777 $1/share/doc/rlock/packaging/examples"
     for file in "$root"/man/*; do
       echo "644 $1/share/man/man${file##*.}/${file##*/}"

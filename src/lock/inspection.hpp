@@ -33,8 +33,8 @@ struct Inspection {
   std::int64_t waiting = 0;
   std::vector<Waiter> waiters;  ///< the first ones, in the order of the queue
   std::optional<LastRun> last_run;
-  /// Why nobody could read who holds it and who waits, though other locks could be read. Whoever is in a queue that is
-  /// too long, somebody holds the lock: it counts as held, and as many wait as stand there at most.
+  /// Why the queue could not be read, though other locks could: it is too long. Such a queue has a holder in it, so the
+  /// lock counts as held; `waiting` is an upper bound.
   std::optional<base::Error> unread;
   /// Where several servers keep the lock: how many say the same of its holder, and how many there are. A holder of less
   /// than a majority has not got the lock, or not any more.
