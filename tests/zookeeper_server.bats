@@ -309,7 +309,7 @@ create_large() {
   waiting 1
   # The one of 4 s is over: the lock's and the waiter's are left.
   sessions() { [ "$(ask dump | grep -c '^0x')" = 2 ]; }
-  until_true 3 sessions
+  until_true 10 sessions
   rlock release "$key" "$token"
   finish
   (($(cat next) > fence))

@@ -106,7 +106,13 @@ class Sentinel(Topology):
             with contextlib.suppress(ServerError):  # NOGOODSLAVE, INPROG: not yet
                 return self.watchers[0].redis("SENTINEL", "FAILOVER", MASTER) == "OK"
         until(asked, "a failover", 2 * self.failover_timeout_ms / 1000 + 20)
-        until(lambda: self.master() not in (None, before), "a new master")
+
+        def done():
+            if self.master() not in (None, before):
+                return True
+            asked()  # Anew if the Sentinel has given up; while it is at it, this does nothing.
+            return False
+        until(done, "a new master")
         return self.master()
 
     def settle(self, seconds=120):
