@@ -42,8 +42,8 @@ class Waiting final : public base::Poller, public lock::Observer {
   base::Instant since_;
   base::Instant next_look_;
   std::string key_;
-  bool is_announced_ = false;         ///< of the wait for this key
-  bool told_people_ = false;  ///< by a line that they see or saw
+  bool is_announced_ = false;  ///< of the wait for this key
+  bool told_people_ = false;   ///< by a line that they see or saw
   enum class Screen { none, log, plain, redrawn };
   base::Instant told_at_;           ///< when they were told, or the wait began
   std::optional<Screen> screen_;    ///< nullopt: not looked for yet
