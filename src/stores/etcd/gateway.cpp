@@ -1,6 +1,7 @@
 #include "stores/etcd/gateway.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace rlock::etcd {
 
@@ -74,47 +75,40 @@ Result<Lease> Gateway::grant(base::Duration ttl, Wait wait) {
   return base::fail(ErrorCode::unready, client_->name() + " has every lease already");
 }
 
-Result<void> Gateway::revoke(std::span<const LeaseId> leases, Wait wait) {
-  while (!leases.empty()) {
-    const auto some = leases.first(std::min(leases.size(), max_flight));
+Result<std::vector<Answer>> Gateway::ask_of_each(std::span<const LeaseId> leases, Call (*call_of)(LeaseId), Wait wait) {
+  std::vector<Answer> all;
+  while (all.size() < leases.size()) {
     std::vector<Call> calls;
-    for (const LeaseId lease : some) calls.push_back(etcd::revoke(lease));
-    const auto answers = RLOCK_TRY(ask(calls, wait));
-    for (const Answer& answer : answers) {
-      if (!answer && !is_no_lease(answer.error())) return std::unexpected(refused(answer.error()));
+    for (const LeaseId lease : leases.subspan(all.size(), std::min(leases.size() - all.size(), max_flight))) {
+      calls.push_back(call_of(lease));
     }
-    leases = leases.subspan(some.size());
+    std::ranges::move(RLOCK_TRY(ask(calls, wait)), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<void> Gateway::revoke(std::span<const LeaseId> leases, Wait wait) {
+  for (const Answer& answer : RLOCK_TRY(ask_of_each(leases, etcd::revoke, wait))) {
+    if (!answer && !is_no_lease(answer.error())) return std::unexpected(refused(answer.error()));
   }
   return {};
 }
 
 Result<void> Gateway::revoke_idle(std::span<const LeaseId> leases, Wait wait) {
+  const auto answers = RLOCK_TRY(ask_of_each(leases, keys_under, wait));
   std::vector<LeaseId> idle;
-  while (!leases.empty()) {
-    const auto some = leases.first(std::min(leases.size(), max_flight));
-    std::vector<Call> calls;
-    for (const LeaseId lease : some) calls.push_back(keys_under(lease));
-    const auto answers = RLOCK_TRY(ask(calls, wait));
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      if (answers[i] && is_idle_lease(*answers[i])) idle.push_back(some[i]);
-    }
-    leases = leases.subspan(some.size());
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    if (answers[i] && is_idle_lease(*answers[i])) idle.push_back(leases[i]);
   }
   return revoke(idle, wait);
 }
 
 Result<std::vector<std::optional<base::Duration>>> Gateway::times_left(std::span<const LeaseId> leases, Wait wait) {
   std::vector<std::optional<base::Duration>> left;
-  while (left.size() < leases.size()) {
-    const auto some = leases.subspan(left.size(), std::min(leases.size() - left.size(), max_flight));
-    std::vector<Call> calls;
-    for (const LeaseId lease : some) calls.push_back(time_to_live(lease));
-    const auto answers = RLOCK_TRY(ask(calls, wait));
-    for (const Answer& answer : answers) {
-      const auto seconds = answer ? read_seconds(*answer) : std::nullopt;
-      left.push_back(seconds && *seconds >= 0 ? std::optional<base::Duration>(std::chrono::seconds(*seconds))
-                                              : std::nullopt);
-    }
+  for (const Answer& answer : RLOCK_TRY(ask_of_each(leases, time_to_live, wait))) {
+    const auto seconds = answer ? read_seconds(*answer) : std::nullopt;
+    left.push_back(seconds && *seconds >= 0 ? std::optional<base::Duration>(std::chrono::seconds(*seconds))
+                                            : std::nullopt);
   }
   return left;
 }

@@ -49,6 +49,10 @@ class Gateway {
   base::Error refused(const Refusal& refusal) const;
 
  private:
+  /// In flights of a bounded size; as many answers as leases.
+  base::Result<std::vector<Answer>> ask_of_each(std::span<const LeaseId> leases, Call (*call_of)(LeaseId),
+                                                base::Wait wait);
+
   std::unique_ptr<Client> client_;
 };
 
