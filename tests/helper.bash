@@ -128,6 +128,8 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 
 # redis COMMAND...: asks the server of the file directly.
 redis() { redis-cli -s "$sock" "$@"; }
+# scripts_run: how many the server has run, by their names.
+scripts_run() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
 
 # until_true SECONDS COMMAND...: waits for a condition, looking often; fails when it does not come in time. Fewer than 10
 # seconds are how soon a promise wants it; 10 and more are there for what hangs, and are taken three times. They are seconds of

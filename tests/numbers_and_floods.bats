@@ -5,7 +5,6 @@ load helper
 setup_file() { start_server; }
 teardown_file() { stop_servers; }
 
-scripts_run() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
 # A sanitizer takes more for itself.
 is_small() { [ -n "${TEST_SANITIZER-}" ] || [ "$1" -lt 32768 ]; }
 # peak PID: the most memory it ever had, kB.

@@ -14,7 +14,6 @@ proxy() {
   until_true 10 grep -qs ready ready
   export RLOCK_SERVER=unix://$PWD/proxy
 }
-scripts_run() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
 proxy_stats() { echo stats | socat -t 60 - "UNIX:$PWD/control" | jq ".$1"; }
 
 # lock_serves: a lock excludes, its waiter gets it when it is released, and its holder keeps it.

@@ -42,6 +42,7 @@ from collections import Counter
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lane import HERE, Field  # noqa: E402 (it knows where resp.py is)
+from proc import children  # noqa: E402
 from proxy import boottime_ns  # noqa: E402
 from resp import connected  # noqa: E402
 
@@ -223,18 +224,18 @@ def hold_many(url, count, seconds):
     command = ["sleep", str(seconds + count / 50)]
     holders = [rlock(url, "-t", "30s", f"hold-{number}", "--", *command) for number in range(count)]
     deadline = time.monotonic() + 60
-    children = {}
-    while len(children) < count and time.monotonic() < deadline:
+    below = {}
+    while len(below) < count and time.monotonic() < deadline:
         time.sleep(0.2)
         for holder in holders:
-            if holder.pid in children:
+            if holder.pid in below:
                 continue
             with contextlib.suppress(OSError):
-                found = open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split()
+                found = children(holder.pid)
                 if len(found) == 2:
-                    children[holder.pid] = found
-    ours = [pid for holder, below in children.items()
-            for pid in [holder, *(pid for pid in below if "rlock-guard" in Trial.command_line(pid))]]
+                    below[holder.pid] = found
+    ours = [pid for holder, pids in below.items()
+            for pid in [holder, *(pid for pid in pids if "rlock-guard" in Trial.command_line(pid))]]
     time.sleep(2)
     before, began = processor_time_ns(ours), time.monotonic()
     time.sleep(seconds * 3 / 4)
@@ -271,10 +272,8 @@ def mass_kill(server, count, patience, bystander_ttl):
         time.sleep(0.2)
         for holder in holders:
             with contextlib.suppress(OSError):
-                children = open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split()
-                guards.update({int(pid): holder for pid in children if "rlock-guard" in Trial.command_line(pid)})
-    commands = [int(pid) for holder in holders
-                for pid in open(f"/proc/{holder.pid}/task/{holder.pid}/children").read().split() if int(pid) not in guards]
+                guards.update({pid: holder for pid in children(holder.pid) if "rlock-guard" in Trial.command_line(pid)})
+    commands = [pid for holder in holders for pid in children(holder.pid) if pid not in guards]
     bystander = rlock(server, "-t", bystander_ttl, "bystander", "--", "sleep", "3600")
     time.sleep(1)
     metronome = subprocess.Popen([sys.executable, "-IS", "-c", METRONOME], stdout=subprocess.PIPE, text=True)

@@ -24,6 +24,7 @@ import time
 sys.dont_write_bytecode = True
 from constants import constant  # noqa: E402
 from ensembles import ENSEMBLES  # noqa: E402
+from proc import children  # noqa: E402
 from servers import Server, until  # noqa: E402
 
 CLAIM = constant("claim") / 1000  # seconds
@@ -37,11 +38,6 @@ QUIET = 3
 FEW = 8
 NAP = 0.005  # seconds
 RLOCK = os.environ.get("RLOCK", "rlock")
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as line:
-        return [int(child) for child in line.read().split()]
 
 
 class Field:

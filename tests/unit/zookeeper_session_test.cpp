@@ -3,11 +3,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/wait/clock.hpp"
-#include "forged_socket.hpp"
-#include "jute_bytes.hpp"
+#include "forged_member.hpp"
 #include "stores/zookeeper/session.hpp"
 
 namespace rlock::zookeeper {
@@ -15,47 +15,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An answer that is ok, to the request of this number.
-std::string answer(std::int32_t to, const std::string& body) { return text(number(to) + std::string(12, '\0') + body); }
-
 // Takes everybody in, and answers a posted request no earlier than the next one.
-class LateServer {
- public:
-  Address address() const {
-    Address address;
-    address.socket = socket_.path();
-    return address;
-  }
-
- private:
-  static std::string said_of(std::string_view frame, bool is_first, std::string& late) {
-    if (is_first) return text(number(0) + number(4000) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
-    const auto from = number_at(frame, 0);
-    const auto body =
-        number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::exists) ? std::string(68, '\1') : std::string();
-    const auto said = std::exchange(late, "");
-    if (body.empty()) return said + answer(from, "");
-    late = answer(from, body);
-    return said;
-  }
-
-  ForgedSocket socket_{[] {
-    return [bytes = std::string(), is_first = true, late = std::string()](std::string_view received) mutable {
-      bytes += received;
-      ForgedSocket::Reply reply;
-      bool is_broken = false;
-      while (auto frame = take_frame(bytes, is_broken)) {
-        reply.bytes += said_of(*frame, std::exchange(is_first, false), late);
-      }
-      return reply;
+ForgedMember late_member() {
+  return ForgedMember([] {
+    return [late = std::string()](std::string_view frame, bool is_greeting) mutable {
+      if (is_greeting) return welcome(4000);
+      const auto from = number_at(frame, 0);
+      const auto said = std::exchange(late, "");
+      if (number_at(frame, 4) != static_cast<std::int32_t>(Request::Op::exists)) return said + answer(from, "");
+      late = answer(from, std::string(68, '\1'));
+      return said;
     };
-  }};
-};
+  });
+}
 
 // Were it taken for the ping's, the ping's would be taken for that of the request behind it.
 TEST(ZookeeperSession, TheAnswerToWhatWasPostedIsNotThatOfAPing) {
-  const LateServer server;
-  Session session(server.address(), 5s);
+  const ForgedMember member = late_member();
+  Session session(member.address(), 5s);
   base::PlainPoller poller;
   const base::Wait wait(base::BootClock::now() + 1min, poller);
   ASSERT_TRUE(session.create(4s, {}, wait));
@@ -74,39 +51,20 @@ TEST(ZookeeperSession, TheAnswerToWhatWasPostedIsNotThatOfAPing) {
   EXPECT_EQ(both->size(), 3U);
 }
 
-// Answers each get_children with so many bytes, however they are cut, and everything else as usual.
-class VerboseServer {
- public:
-  explicit VerboseServer(std::size_t size) : size_(size) {}
-
-  Address address() const {
-    Address address;
-    address.socket = socket_.path();
-    return address;
-  }
-
- private:
-  std::string said_of(std::string_view frame, bool is_first) const {
-    if (is_first) return text(number(0) + number(4000) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
-    const bool is_of_children = number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::get_children);
-    return answer(number_at(frame, 0), std::string(is_of_children ? size_ : 1, 'x'));
-  }
-
-  std::size_t size_;
-  ForgedSocket socket_{[this] {
-    return [this, bytes = std::string(), is_first = true](std::string_view received) mutable {
-      bytes += received;
-      ForgedSocket::Reply reply;
-      bool is_broken = false;
-      while (auto frame = take_frame(bytes, is_broken)) reply.bytes += said_of(*frame, std::exchange(is_first, false));
-      return reply;
+// Answers each get_children with so many bytes, and everything else as usual.
+ForgedMember verbose_member(std::size_t size) {
+  return ForgedMember([size] {
+    return [size](std::string_view frame, bool is_greeting) {
+      if (is_greeting) return welcome(4000);
+      const bool is_of_children = number_at(frame, 4) == static_cast<std::int32_t>(Request::Op::get_children);
+      return answer(number_at(frame, 0), std::string(is_of_children ? size : 1, 'x'));
     };
-  }};
-};
+  });
+}
 
 TEST(ZookeeperSession, AnAnswerThatIsTooLongIsPassedOverAndTheOthersAreRead) {
-  const VerboseServer server(max_frame);
-  Session session(server.address(), 5s);
+  const ForgedMember member = verbose_member(max_frame);
+  Session session(member.address(), 5s);
   base::PlainPoller poller;
   const base::Wait wait(base::BootClock::now() + 1min, poller);
   ASSERT_TRUE(session.create(4s, {}, wait));

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "base/wait/clock.hpp"
-#include "forged_socket.hpp"
-#include "jute_bytes.hpp"
+#include "forged_member.hpp"
 
 namespace rlock::zookeeper {
 namespace {
@@ -22,11 +21,7 @@ constexpr base::Duration ttl = 10s;
 // A member with one queue and one entry in it, which it lets everybody make and write.
 class Member {
  public:
-  Address address() const {
-    Address address;
-    address.socket = socket_.path();
-    return address;
-  }
+  Address address() const { return member_.address(); }
   /// Greetings, each with a connection of its own.
   int greetings() const { return greetings_; }
   int writes() const { return writes_; }
@@ -34,16 +29,14 @@ class Member {
   base::Instant greeted_at() const { return greeted_at_; }
 
  private:
-  std::string said_of(std::string_view frame, bool is_first) {
-    if (is_first) {
+  std::string said_of(std::string_view frame, bool is_greeting) {
+    if (is_greeting) {
       greeted_at_ = BootClock::now();
       ++greetings_;
-      return text(number(0) + number(ttl.count()) + std::string(8, '\1') + text(std::string(16, 'p')) + '\0');
+      return welcome(ttl.count());
     }
     const std::string stat(68, '\0');
-    const auto said = [&](const std::string& body) {
-      return text(std::string(frame.substr(0, 4)) + std::string(12, '\0') + body);
-    };
+    const auto said = [&](const std::string& body) { return answer(number_at(frame, 0), body); };
     switch (static_cast<Request::Op>(number_at(frame, 4))) {
       case Request::Op::create: {
         const std::string path(frame.substr(12, static_cast<std::size_t>(number_at(frame, 8))));
@@ -64,15 +57,8 @@ class Member {
   std::atomic<int> greetings_ = 0;
   std::atomic<int> writes_ = 0;
   std::atomic<base::Instant> greeted_at_{};
-  ForgedSocket socket_{[this] {
-    return [this, bytes = std::string(), is_first = true](std::string_view received) mutable {
-      bytes += received;
-      ForgedSocket::Reply reply;
-      bool is_broken = false;
-      while (auto frame = take_frame(bytes, is_broken)) reply.bytes += said_of(*frame, std::exchange(is_first, false));
-      return reply;
-    };
-  }};
+  ForgedMember member_{
+      [this] { return [this](std::string_view frame, bool is_greeting) { return said_of(frame, is_greeting); }; }};
 };
 
 class ZookeeperProof : public ::testing::Test {

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from stage import Notes, boottime_ns
+from proc import children
 from servers import Server
 
 NAP_S = 0.003
@@ -30,11 +31,10 @@ class Person:
             return None
 
     def guard(self):
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
-            for pid in map(int, file.read().split()):
-                with open(f"/proc/{pid}/comm") as comm:
-                    if comm.read().strip() == "rlock-guard":
-                        return pid
+        for pid in children(self.process.pid):
+            with open(f"/proc/{pid}/comm") as comm:
+                if comm.read().strip() == "rlock-guard":
+                    return pid
         return None
 
 
