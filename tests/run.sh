@@ -65,6 +65,8 @@ for file; do
 done
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
+# shellcheck source=tests/sanitizers.bash
+. tests/sanitizers.bash
 
 bash packaging/install-deps.sh test
 cmake --preset "$preset"
@@ -87,11 +89,7 @@ if [[ -n $tested ]]; then
     cp "$tested" "$out/tested/rlock"
     RLOCK=$out/tested/rlock
 fi
-# Leaks are looked for in the unit tests alone: at the end of a process that is a subreaper the search can hang.
-export ASAN_OPTIONS=log_path=$out/reports/asan:detect_stack_use_after_return=1:detect_leaks=0
-export UBSAN_OPTIONS=log_path=$out/reports/ubsan:print_stacktrace=1
-# A fiber of base/wait/fiber counts as a thread when a keeper is forked, which then starts one of its own.
-export TSAN_OPTIONS=log_path=$out/reports/tsan:die_after_fork=0
+sanitizer_reports "$out/reports"
 declare -A running=() began=()
 # timeout passes the signal on to bats and to what bats started.
 trap '((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null || true; rm -rf "$out"' EXIT
@@ -226,9 +224,8 @@ if ((${#once_more[@]} > 0)); then
         bats_files 1 "$name"
     done
 fi
-for report in "$out"/reports/*; do
-    # Fibers: said once a process, and of no consequence where each switch is announced (base/wait/fiber).
-    grep -qv "ASan doesn't fully support makecontext" "$report" || continue
+mapfile -t reports < <(sanitizer_findings "$out/reports")
+for report in "${reports[@]}"; do
     cat "$report"
     count "$(grep -m 1 -oE '(ERROR|WARNING): .*|runtime error: .*' "$report" || echo "$report")" 0 0 0 1
 done

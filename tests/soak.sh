@@ -8,10 +8,11 @@
 # host; the rest has its own time.
 #
 # In order: cuts at every byte of an exchange (socket, then TCP resets), faults that stay, the soak (everything at once, on
-# each store and topology, with lease times of 200 ms to 30 s), 100 restarts of a server that forgets all, with and without
-# --grace, rlocks beside libraries, members of etcd and ZooKeeper that are killed, cut off or stall, newer releases of etcd where
-# there is Go, 100 failovers of Sentinels, plain, under --grace and under --replicas, masters cut off with their clients, services
-# with Redisson where there is a JDK, the package in bare Debians, the whole suite under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
+# each store and topology, with lease times of 200 ms to 30 s), also on a busy host and under sanitizers, 100 restarts of a
+# server that forgets all, with and without --grace, rlocks beside libraries, members of etcd and ZooKeeper that are killed, cut
+# off or stall, newer releases of etcd where there is Go, 100 failovers of Sentinels, plain, under --grace and under --replicas,
+# masters cut off with their clients, services with Redisson where there is a JDK, the package in bare Debians, the whole suite
+# under the least ACL and under sanitizers, the mutants, the fuzzer, the model.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 minutes=30 faults=3000 seed=$RANDOM
@@ -25,6 +26,8 @@ while (($# > 0)); do
   esac
   shift 2
 done
+# shellcheck source=tests/sanitizers.bash
+. tests/sanitizers.bash
 bash packaging/install-deps.sh soak || exit
 if [ -z "${RLOCK:-}" ]; then
   { cmake --preset release && cmake --build --preset release; } || exit
@@ -52,6 +55,23 @@ step 'faults that stay, over TLS' python3 tests/faults/deadlines.py --tls --roun
 step 'soak' python3 -B tests/faults/soak --topology all --seconds "$seconds" --faults "$faults" --seed "$seed"
 step 'soak on a busy host' python3 -B tests/faults/soak --only contest,queue,release --seconds $((seconds / 4)) \
   --faults "$faults" --crowd 4000 --busy "$(nproc)" --seed $((seed + 1))
+# soak_with PRESET SECONDS: the soak once more, with a build that looks at its memory (asan) or its threads (tsan).
+soak_with() {
+  local status=0 reports found
+  reports=$(mktemp -d)
+  cmake --preset "$1" && cmake --build --preset "$1" --target rlock || return
+  (
+    sanitizer_reports "$reports"
+    export TEST_SANITIZER=$1 RLOCK=$PWD/build/$1/rlock
+    python3 -B tests/faults/soak --topology all --seconds "$2" --faults "$faults" --seed $((seed + 2))
+  ) || status=1
+  mapfile -t found < <(sanitizer_findings "$reports")
+  ((${#found[@]} == 0)) || { cat "${found[@]}" && status=1; }
+  rm -rf "$reports"
+  return "$status"
+}
+step 'soak under ASan and UBSan' soak_with asan "$seconds"
+step 'soak under TSan' soak_with tsan $((seconds / 4))
 step 'restarts, with a grace' python3 -B tests/faults/restarts.py --restarts 100 --grace --seed "$seed"
 step 'restarts' python3 -B tests/faults/restarts.py --restarts 100 --seed "$seed"
 step 'minorities of five servers' python3 -B tests/faults/minorities.py --seconds "$seconds" --seed "$seed"
