@@ -298,6 +298,24 @@ acquire_behind() {
   until_true 10 eval '! idle_leases'
 }
 
+@test "a dead waiter whose turn another takes leaves no lease" {
+  own_store
+  local token dead next
+  token=$(rlock acquire -t 10m "$key")
+  rlock run -t 10m "$key" -- touch ran 3>&- &
+  dead=$!
+  until_true 10 waiting 1
+  rlock acquire -t 10m "$key" >next 3>&- &
+  next=$!
+  until_true 10 waiting 2
+  kill -KILL $dead
+  rlock release "$key" "$token"
+  ended 0 $next
+  rlock release "$key" "$(cat next)"
+  run -1 idle_leases
+  [ ! -e ran ]
+}
+
 @test "a lease that something else is under is not ended with an entry, nor what --hold keeps by the token of its run" {
   own_store
   local lease path
@@ -339,6 +357,28 @@ acquire_behind() {
   [ "$(jq -r '.locks[] | select(.waiting == 0).holders[].label' <<<"$output")" = other ]
   run -0 rlock status "${patient[@]}" "$key"
   [[ $output == *'... and '*' more'* ]]
+}
+
+@test "whatever somebody has put into a queue by hand blocks the lock, and release --force ends it" {
+  local name queue token
+  token=$(rlock acquire "$key")
+  queue=$(entries)
+  queue=${queue%/*}
+  rlock release "$key" "$token"
+  for name in word a/b x- 0123-x/ ''; do
+    ask put -- "$queue/$name" x
+    expect_error 75 '' rlock run -n "$key" -- touch ran
+    background rlock run "$key" -- true
+    until_true 10 waiting 1
+    expect 0 rlock release --force "$key"
+    finish
+    is_free
+  done
+  ask put -- "$queue/0123-05" x
+  expect_error 78 '--slots 5' rlock run -n "$key" -- touch ran
+  expect 0 rlock release --force "$key"
+  is_free
+  [ ! -e ran ]
 }
 
 @test "entries that others have written are passed over, or told to be no lock of ours, and never crash anybody" {

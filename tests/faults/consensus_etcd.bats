@@ -1,4 +1,4 @@
-# The short form of consensus.py, and of stalls.py and stalled_leader.py, on etcd.
+# The short form of consensus.py, and of stalls.py, stalled_leader.py and late_answers.py, on etcd.
 # shellcheck shell=bash
 load ../helper
 load consensus
@@ -27,6 +27,16 @@ has_etcd() { command -v etcd >/dev/null || skip 'no etcd'; }
   isolated
   [ -e /dev/loop-control ] || skip 'needs loop devices'
   python3 -B "$BATS_TEST_DIRNAME/stalled_leader.py"
+}
+
+@test "answers of etcd that come late to a renewal or an acquire: dead before what was asked for may be over (R3, R45)" {
+  has_etcd
+  python3 -B "$BATS_TEST_DIRNAME/late_answers.py" --trials renewal,acquire
+}
+
+@test "requests to etcd that come late make no entry for nobody (R45)" {
+  has_etcd
+  python3 -B "$BATS_TEST_DIRNAME/late_answers.py" --trials requests
 }
 
 @test "etcd: a free lock is taken at once by the first who lives, who is dead or frozen ahead costs about a claim (R28, R40)" {

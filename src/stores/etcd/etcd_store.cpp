@@ -89,8 +89,7 @@ View EtcdStore::view_of(const Outcome& outcome, const StepResult& names, Instant
   view.sent = sent;
   for (const auto& entry : names.found) {
     if (entry.created >= fence_) continue;
-    auto [token, mode] = read_entry_name(entry.key);
-    view.ahead.push_back({entry.created, std::move(token), mode, entry.version});
+    view.ahead.push_back(to_entry(entry));
   }
   std::ranges::sort(view.ahead, {}, &ordered::Entry::order);
   return view;
@@ -262,7 +261,7 @@ Result<std::optional<View>> EtcdStore::look(Wait wait) {
 
 Result<bool> EtcdStore::stand(std::span<const Entry> entries, Wait wait) {
   std::vector<Json> names{local_name(key_)};
-  for (const auto& entry : entries) names.push_back(local_name(keys_.entry(wire_key_, entry.token, entry.mode)));
+  for (const auto& entry : entries) names.push_back(local_name(entry.name));
   const auto count = names.size();
   const auto outcome = RLOCK_TRY(gateway_.transact(transaction({}, std::move(names)), count, 0, wait));
   const auto stands = [&](std::size_t step, std::uint64_t order) {

@@ -102,6 +102,7 @@ class EtcdStore final : public ordered::OrderedStore {
   ordered::View view_of(const Outcome& outcome, const StepResult& names, base::Instant sent);
   static std::optional<ordered::Listed> head_of(const StepResult& first);
 
+  static ordered::Entry to_entry(const KeyValue& entry);
   static ordered::Listed to_listed(const KeyValue& entry);
   base::Result<void> read_some(std::span<const std::string> wire_keys, std::int64_t most,
                                std::vector<ordered::Queue>& queues, std::vector<Held>& held, base::Wait wait);

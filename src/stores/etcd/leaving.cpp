@@ -113,8 +113,8 @@ Result<bool> EtcdStore::remove(std::span<const Entry> entries, Wait wait) {
     const auto some = entries.first(std::min(entries.size(), max_removed));
     std::vector<Call> calls;
     for (const Entry& entry : some) {
-      const auto key = keys_.entry(wire_key_, entry.token, entry.mode);
-      calls.push_back(transaction({is_present(key), is_of_version(key, entry.version)}, {etcd::erase(key)}));
+      calls.push_back(
+          transaction({is_present(entry.name), is_of_version(entry.name, entry.version)}, {etcd::erase(entry.name)}));
     }
     const auto answers = RLOCK_TRY(gateway_.ask(calls, wait));
     for (const Answer& answer : answers) {

@@ -12,6 +12,7 @@ using base::ErrorCode;
 using base::Result;
 using base::Wait;
 using ordered::Changes;
+using ordered::Entry;
 using ordered::Listed;
 using ordered::Queue;
 using ordered::TimesLeft;
@@ -39,10 +40,15 @@ Call read_of(const Keys& keys, std::span<const std::string> wire_keys, std::int6
 
 }  // namespace
 
-Listed EtcdStore::to_listed(const KeyValue& entry) {
+// The name is the key: one that somebody has put by hand is not what token and mode come to.
+Entry EtcdStore::to_entry(const KeyValue& entry) {
   auto [token, mode] = read_entry_name(entry.key);
+  return {entry.created, std::move(token), mode, entry.version, entry.key};
+}
+
+Listed EtcdStore::to_listed(const KeyValue& entry) {
   Listed listed;
-  listed.entry = {entry.created, std::move(token), mode, entry.version};
+  listed.entry = to_entry(entry);
   listed.fence = entry.created;
   listed.record = ordered::Record::decode(entry.value);
   return listed;
@@ -53,7 +59,7 @@ Result<void> EtcdStore::watch(const Watched& watched, Wait wait) {
   watched_.reset();
   const auto writes = watched.is_of_writes ? Writes::yes : Writes::no;
   const auto from = revision_ + 1;
-  const auto key = watched.whom == Whom::own ? key_ : keys_.entry(wire_key_, watched.entry.token, watched.entry.mode);
+  const auto& key = watched.whom == Whom::own ? key_ : watched.entry.name;
   RLOCK_TRY(gateway_.client().stream(
       watched.whom == Whom::all ? etcd::watch(queue_, from, writes) : etcd::watch(key, from, writes), wait));
   watched_ = watched;

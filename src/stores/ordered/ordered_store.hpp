@@ -22,6 +22,7 @@ struct Entry {
   std::string token;
   lock::Mode mode;
   std::uint64_t version = 0;  ///< of its record: another one after each write
+  std::string name{};         ///< as the store has it, where token and mode do not tell
 };
 
 /// An entry as status sees it.
@@ -134,7 +135,8 @@ class OrderedStore {
   /// Ends those of these entries of our lock that are still of this version; true: all of them were.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;
   /// Ends what entries that remove() has ended have on the store beside themselves, and what would end by itself a
-  /// while later, as far as the store answers in time. leave() does so itself.
+  /// while later, as far as the store answers in time. Whoever ends entries of others calls it: nobody else knows of
+  /// that. leave() does so itself.
   virtual void tidy(base::Wait) {}
   /// Whether an entry of this token has left a moment ago (LeaveOptions::leaves_note).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
