@@ -14,7 +14,7 @@ replay() {
 
 @test "URLs of servers" { replay address 200000; }
 
-@test "URLs of etcd" { replay etcd_address 200000; }
+@test "URLs of etcd and ZooKeeper" { replay ensemble_address 200000; }
 
 @test "answers of etcd's gateway" { replay gateway 50000; }
 

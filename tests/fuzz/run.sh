@@ -8,11 +8,11 @@ seconds=${1:-30}
 
 compiler=$(command -v clang++-19 || command -v clang++) || { echo "clang++ 16 or later is missing" >&2; exit 1; }
 cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
-cmake --build --preset fuzz --target duration_fuzz address_fuzz etcd_address_fuzz reply_fuzz gateway_fuzz jute_fuzz config_fuzz >/dev/null
+cmake --build --preset fuzz --target duration_fuzz address_fuzz ensemble_address_fuzz reply_fuzz gateway_fuzz jute_fuzz config_fuzz >/dev/null
 mkdir -p build/fuzz/crashes
 
 passed=0 failed=0
-for target in duration address etcd_address reply gateway jute config; do
+for target in duration address ensemble_address reply gateway jute config; do
   # What it finds on the way goes to a copy: the corpus in the tree is only what was put there.
   work=build/fuzz/work-$target
   mkdir -p "$work"
