@@ -387,6 +387,14 @@ hold() { rlock run -t 4s --hold 1h "$key" -- true; }
   run -1 grep /rlock <<<"$(ask dump)"
 }
 
+@test "a node that only looks like an entry, which no rlock would name so, is in nobody's way" {
+  local name token
+  token=$(rlock acquire "$key")
+  for name in t-x-5 t-05-0000000005 %74-x-0000000005; do ask create "$(queue_of)/$name" x; done
+  expect 0 rlock release "$key" "$token"
+  expect 0 rlock run -n "$key" -- true
+}
+
 @test "nodes that others have made are passed over, or told to be no lock of ours, and never crash anybody" {
   local value queue n=0
   rlock acquire "$key" >token

@@ -109,8 +109,9 @@ TEST(EntryName, IsReadBack) {
     }
   }
   EXPECT_TRUE(EntryName::decode("t-x-0000000003h")->has_ended);
-  for (const std::string name : {"", "h", "t", "t-x", "t-x-", "-0000000001", "x-0000000001", "t-q-0000000001",
-                                 "t-x-0000000001r", "t-x-0000000001r256", "t-x-0000000001r1h", "t-x-9999999999"}) {
+  for (const std::string name :
+       {"", "h", "t", "t-x", "t-x-", "-0000000001", "x-0000000001", "t-q-0000000001", "t-x-0000000001r",
+        "t-x-0000000001r256", "t-x-0000000001r1h", "t-x-9999999999", "t-x-5", "t-05-0000000005", "%74-x-0000000005"}) {
     EXPECT_FALSE(EntryName::decode(name)) << name;
   }
 }

@@ -49,6 +49,7 @@ std::string EntryName::encode() const {
 }
 
 std::optional<EntryName> EntryName::decode(std::string_view name) {
+  const auto whole = name;
   EntryName entry;
   entry.has_ended = name.ends_with('h');
   if (entry.has_ended) name.remove_suffix(1);
@@ -73,6 +74,8 @@ std::optional<EntryName> EntryName::decode(std::string_view name) {
   entry.order = is_negative ? 0U - *number : *number;
   entry.token = *token;
   entry.mode = *mode;
+  // A node that somebody has named otherwise would be looked for under another name.
+  if (entry.encode() != whole) return std::nullopt;
   return entry;
 }
 
