@@ -121,7 +121,7 @@ class Judgement:
         grace = GRACE_MS if run.struck and run.strike == "kill-rlock" else 5
         for command in self.of_run.get(run.name, []):
             ms = (command.last() - run.ended) / 1e6
-            own = (self.contest.watch.first_seen(command.token) or 0) > run.ended
+            own = (self.contest.watch.first_seen(command.token) or command.start) > run.ended
             if ms > grace and not own:
                 self.find("outlived", run, command.last(), f"{command.id} alive {ms:.1f} ms after the rlock around it "
                                                            f"({run.fate()})")
