@@ -16,7 +16,7 @@ import time
 from resp import request
 from scenes import LIMIT_MS, Scene, SceneLane, boottime_ns, sleep_ms
 
-KINDS = ("292 years", "flood", "pushes", "small table")
+KINDS = ("huge_pttl", "flood", "pushes", "small_table")
 PTTLS_MS = (9223372036854, 4611686018427387904, 2**62)
 TEXTS = ("x" * 100_000, "g", "h 0", "r")
 PUSH = b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1000\r\n" + b"x" * 1000 + b"\r\n"
@@ -33,7 +33,7 @@ class OddScene(Scene):
         self.kind = named if named in KINDS else self.rng.choice(KINDS)
 
     def play(self):
-        getattr(self, self.kind.replace(" ", "_").replace("292", "for_292"))()
+        getattr(self, self.kind)()
 
     def scripts(self):
         """How many the server has run."""
@@ -45,7 +45,7 @@ class OddScene(Scene):
         if count > most:
             self.wrongs.append(f"{count} scripts, where {most} are enough")
 
-    def for_292_years(self):
+    def huge_pttl(self):
         self.redis("SET", "rlock:" + self.key, "theirs", "PX", self.rng.choice(PTTLS_MS))
         waiters = [self.waiter(f"waiter{number}") for number in range(self.rng.randint(1, 3))]
         before = self.scripts()
