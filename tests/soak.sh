@@ -98,6 +98,7 @@ newer_etcd() {
     done
     for programs in "$made/3.5.35/etcd:$made/3.6.16/etcd" "etcd:$made/3.5.35/etcd"; do
       ETCD=$programs python3 -B tests/faults/consensus.py --seconds $((seconds / 4)) --seed "$seed" || status=1
+      ETCD=$programs python3 -B tests/faults/late_answers.py || status=1
     done
   fi
   rm -rf "$made"
