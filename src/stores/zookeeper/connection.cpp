@@ -35,7 +35,8 @@ Result<std::optional<std::string>> Connection::take() {
   bool is_broken = false;
   auto frame = take_frame(received_, is_broken);
   if (!is_broken) return frame;
-  if (!is_too_long(received_)) {
+  is_foreign_ = !is_too_long(received_);
+  if (is_foreign_) {
     return base::fail(base::ErrorCode::unreachable, channel_.name() + " does not speak ZooKeeper's protocol");
   }
   instead_ = in_place_of_too_long(received_, to_pass_over_);

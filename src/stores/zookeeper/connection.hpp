@@ -23,6 +23,9 @@ class Connection {
   /// Whether something has come that poll() has not returned, and that does not make the descriptor readable.
   bool has_received() const { return !received_.empty(); }
 
+  /// Whether something has come that is not ZooKeeper's protocol.
+  bool is_foreign() const { return is_foreign_; }
+
   int fd() const { return channel_.fd(); }
 
  private:
@@ -32,7 +35,8 @@ class Connection {
   net::Channel channel_;
   std::string received_;
   std::optional<std::string> instead_;  ///< of a frame that is too long, once all of it has come
-  std::size_t to_pass_over_ = 0;        ///< bytes of it that are still to come
+  bool is_foreign_ = false;
+  std::size_t to_pass_over_ = 0;  ///< bytes of it that are still to come
 };
 
 }  // namespace rlock::zookeeper

@@ -41,7 +41,9 @@ std::vector<std::int32_t> numbers_of(std::span<const Request> requests, std::int
 }
 
 // Of what failed over a connection that stood.
-bool is_cut(const base::Error& error, Wait wait) { return error.code == ErrorCode::unreachable && !wait.is_over(); }
+bool is_cut(const base::Error& error, const Connection& connection, Wait wait) {
+  return error.code == ErrorCode::unreachable && !connection.is_foreign() && !wait.is_over();
+}
 
 std::int32_t milliseconds(Duration timeout) {
   return static_cast<std::int32_t>(
@@ -94,7 +96,7 @@ Result<Welcome> Session::connect_one(const Greeting& greeting, std::span<const R
   sent_at_ = BootClock::now();
   const auto sent = connection_->send(frames, wait);
   auto frame = sent ? connection_->next(wait) : std::unexpected(sent.error());
-  was_cut_ = !frame && is_cut(frame.error(), wait);
+  was_cut_ = !frame && is_cut(frame.error(), *connection_, wait);
   if (was_cut_) {
     frame.error().message += "; it may have no majority, or too many connections from this host (maxClientCnxns)";
   }
@@ -192,7 +194,7 @@ Result<std::vector<Answer>> Session::answers(std::span<const Request> requests, 
   std::vector<Answer> answers(requests.size());
   for (auto left = requests.size(); left > 0;) {
     const auto frame = connection_->next(wait);
-    was_cut_ = !frame && is_cut(frame.error(), wait);
+    was_cut_ = !frame && is_cut(frame.error(), *connection_, wait);
     if (!frame) return dropped<std::vector<Answer>>(frame.error());
     auto message = sorted(*frame);
     if (!message) return dropped<std::vector<Answer>>(message.error());
