@@ -50,6 +50,13 @@ queue_of() {
     [ "$(printf "${name//%/\\x}")" != "rlock:${1:-$key}" ] || echo "/rlock/q/$name"
   done
 }
+# last_run_of KEY: the node of its last run; nothing where there is none.
+last_run_of() {
+  local shard name
+  for shard in $(ask children /rlock/l); do
+    for name in $(ask children "/rlock/l/$shard"); do [ "$name" != "rlock:$1" ] || echo "/rlock/l/$shard/$name"; done
+  done
+}
 # entries [KEY]: the names of those of its queue, in order, with their path.
 entries() {
   local queue

@@ -42,9 +42,25 @@ tls_store() {
   [ ! -e ran ]
 }
 
+@test "something that does not speak the protocol of ZooKeeper, and one who hangs up: each is called that, and no command runs" {
+  local reply said
+  for reply in 'text:HTTP/1.1 400 Bad Request' close; do
+    said="does not speak ZooKeeper's protocol"
+    [ "$reply" != close ] || said='it may have no majority, or too many connections'
+    background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --listen 127.0.0.1:0 --seconds 600 --reply "$reply" >fake.log
+    until_true 10 grep -q ready fake.log
+    expect_error 69 "$said" rlock run -w 100ms --server "zookeeper://$(sed -n 's/^ready //p' fake.log)" "$key" -- touch ran
+    [[ $said != does* || $stderr != *majority* ]]
+    kill $!
+    : >fake.log
+  done
+  [ ! -e ran ]
+}
+
 @test "a node of the URL keeps locks apart; one that is missing is 78, and the message makes it" {
-  expect_error 78 'has no node /team/a; make it: ' rlock run --server "zookeeper://$endpoint/team/a" "$key" -- touch ran
-  RLOCK_SERVER=zookeeper://$endpoint/team/a every_verb 78 'has no node /team/a; make it: zkCli.sh -server '"$endpoint"' create /team/a'
+  expect_error 78 'has no node /team; make it: zkCli.sh' rlock run --server "zookeeper://$endpoint/team" "$key" -- touch ran
+  expect_error 78 'has no node /team/a; make it, after /team if there is none: ' rlock run --server "zookeeper://$endpoint/team/a" "$key" -- touch ran
+  RLOCK_SERVER=zookeeper://$endpoint/team/a every_verb 78 'has no node /team/a; make it, after /team if there is none: zkCli.sh -server '"$endpoint"' create /team/a'
   ask create /team
   ask create /team/a
   expect 0 rlock run --server "zookeeper://$endpoint/team/a" "$key" -- rlock run --server "$url" -n "$key" -- true
@@ -85,7 +101,10 @@ tls_store() {
   rlock run --hold 5s --slots 2 --once 1ms --with "$key-b" "$key" -- true
   rlock status --format keys | grep -qx "$key"
   # What it has made is nobody else's.
-  for path in /ann/q "/ann/q/$queue" "/ann/l/$queue"; do
+  local path shard
+  shard=$(ask_as ann:pass children /ann/l | head -n 1)
+  for path in /ann/q "/ann/q/$queue" /ann/l "/ann/l/$shard" "/ann/l/$shard/$(ask_as ann:pass children "/ann/l/$shard" | head -n 1)"; do
+    ask_as ann:pass data "$path"
     run -1 ask data "$path"
     run -1 ask_as ben:pass data "$path"
   done
@@ -227,19 +246,45 @@ create_large() {
 	END
 }
 
-@test "a queue whose listing is longer than rlock takes: 69, and what to do" {
+@test "a queue whose listing is longer than rlock takes: 69, and what to do; whoever holds the lock goes on, and releases it" {
   own_store
   start_held -t 12s
+  local queue entry before
   queue=$(queue_of)
+  entry=$(entries)
   create_large "$queue/" 900000 0 10
+  renewed() { [ "$(ask version "$entry")" != "$before" ]; }
+  # A lease and a half.
+  for _ in 1 2 3 4 5; do
+    before=$(ask version "$entry")
+    until_true 10 renewed
+  done
   expect_error 69 'more than 8 MiB' rlock run -n "$key" -- touch ran
   expect_error 69 'more than 8 MiB' rlock run -w 300ms "$key" -- touch ran
   expect_error 69 'more than 8 MiB' rlock status "$key"
   expect 0 rlock run "$key-2" -- true
+  touch go
+  ended 0 "$rlock"
   ask delete "$queue"
-  ended 79 "$rlock"
+  # Whoever ends with a failure reads the last run first.
+  rlock run "$key" -- sh -c 'touch up2; until [ -e go2 ]; do sleep 0.01; done; exit 3' 3>&- &
+  rlock=$!
+  until_true 10 test -e up2
+  queue=$(queue_of)
+  create_large "$queue/" 900000 0 10
+  touch go2
+  ended 3 "$rlock"
+  [ "$(ask children "$queue" | wc -l)" = 10 ]
+  ask delete "$queue"
   expect 0 rlock run "$key" -- true
   [ ! -e ran ]
+}
+
+@test "a lock whose node is deleted with all below it: who held it is told (79), and the next one has it" {
+  start_held -t 12s
+  ask delete "$(queue_of)"
+  ended 79 "$rlock"
+  expect 0 rlock run "$key" -- true
 }
 
 @test "a queue whose listing is longer than rlock takes is one row that cannot be read: status shows the others, and ends with 69" {
@@ -293,6 +338,15 @@ create_large() {
   expect 0 rlock release "$key" "$token"
   [ ! -e ran ]
   is_free
+}
+
+@test "a server that grants one length of sessions alone: the message names that one" {
+  own_store minSessionTimeout=5000 maxSessionTimeout=5000
+  expect_error 64 "--ttl 4s is less than ZooKeeper at $endpoint grants, 5s; use --ttl 5s" rlock run -t 4s "$key" -- touch ran
+  expect_error 64 "--ttl 30s is more than ZooKeeper at $endpoint grants, 5s; use --ttl 5s" rlock run "$key" -- touch ran
+  [[ $stderr != *' or '* ]]
+  expect 0 rlock run -t 5s "$key" -- true
+  [ ! -e ran ]
 }
 
 @test "a longer lease is another session, and keeps the place in the queue and the fence; the old session ends" {
@@ -395,8 +449,26 @@ hold() { rlock run -t 4s --hold 1h "$key" -- true; }
   expect 0 rlock run -n "$key" -- true
 }
 
+@test "last runs stand in many nodes, and the first run of a KEY removes some there that are too old" {
+  own_store
+  local i last_run shard
+  for i in $(seq 12); do rlock run "$key-$i" -- true; done
+  (($(ask children /rlock/l | wc -l) > 1))
+  [ "$(rlock status --format keys | wc -l)" = 12 ]
+  last_run=$(last_run_of "$key-1")
+  shard=${last_run%/*}
+  ask delete "$last_run"
+  # Kept for a millisecond, and for a day.
+  for i in 1 2; do ask create "$shard/old-$i" '1 0 1 1 1 - x'; done
+  ask create "$shard/young" '86400000 0 1 1 1 - x'
+  rlock run "$key-1" -- true
+  run -0 ask children "$shard"
+  [[ $output == *young* && $output != *old* ]]
+  [ -n "$(last_run_of "$key-1")" ]
+}
+
 @test "nodes that others have made are passed over, or told to be no lock of ours, and never crash anybody" {
-  local value queue n=0
+  local value queue last_run n=0
   rlock acquire "$key" >token
   queue=$(queue_of)
   for value in '' x '9 9 9' "$(printf '%05000d' 1)" $'\e[31m' '1 holds 99999999999999999999 -1 - x'; do
@@ -407,7 +479,10 @@ hold() { rlock run -t 4s --hold 1h "$key" -- true; }
     expect 0 rlock status "$key"
     [[ $output != *$'\e'* ]]
     expect 75 rlock run -n "$key" -- touch ran
-    ask create "/rlock/l/rlock:$key-$n" "$value"
+    rlock run "$key-$n" -- true
+    last_run=$(last_run_of "$key-$n")
+    ask delete "$last_run"
+    ask create "$last_run" "$value"
     expect 0 rlock status --json "$key-$n"
     expect 0 rlock status
   done

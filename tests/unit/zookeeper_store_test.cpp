@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/wait/clock.hpp"
@@ -25,6 +26,10 @@ class Member {
   /// Greetings, each with a connection of its own.
   int greetings() const { return greetings_; }
   int writes() const { return writes_; }
+  int creates() const { return creates_; }
+  int ends() const { return ends_; }
+  /// The queue cannot be listed from here on.
+  void grow() { is_long_ = true; }
   /// Of the last greeting.
   base::Instant greeted_at() const { return greeted_at_; }
 
@@ -39,12 +44,16 @@ class Member {
     const auto said = [&](const std::string& body) { return answer(number_at(frame, 0), body); };
     switch (static_cast<Request::Op>(number_at(frame, 4))) {
       case Request::Op::create: {
+        ++creates_;
         const std::string path(frame.substr(12, static_cast<std::size_t>(number_at(frame, 8))));
         name_ = path.substr(path.rfind('/') + 1) + "0000000000";
         return said(text(path + "0000000000") + stat);
       }
+      case Request::Op::close_session:
+        ++ends_;
+        return said("");
       case Request::Op::get_children:
-        return said(number(1) + text(name_) + stat);
+        return is_long_ ? said(std::string(max_frame, 'x')) : said(number(1) + text(name_) + stat);
       case Request::Op::set_data:
         ++writes_;
         return said(stat);
@@ -56,6 +65,9 @@ class Member {
   std::string name_{};
   std::atomic<int> greetings_ = 0;
   std::atomic<int> writes_ = 0;
+  std::atomic<int> creates_ = 0;
+  std::atomic<int> ends_ = 0;
+  std::atomic<bool> is_long_ = false;
   std::atomic<base::Instant> greeted_at_{};
   ForgedMember member_{
       [this] { return [this](std::string_view frame, bool is_greeting) { return said_of(frame, is_greeting); }; }};
@@ -69,7 +81,7 @@ class ZookeeperProof : public ::testing::Test {
     EXPECT_LE((**view).sent, member_.greeted_at());
   }
 
-  const Member member_;
+  Member member_;
   base::PlainPoller poller_;
   base::Wait wait_{BootClock::now() + 1min, poller_};
   ordered::Record record_{.state = ordered::Record::State::holds, .ttl = ttl};
@@ -96,6 +108,31 @@ TEST_F(ZookeeperProof, CountsFromBeforeTheSessionWasOpened) {
   ASSERT_TRUE(view && *view);
   EXPECT_GE((**view).sent, before);
   EXPECT_LE((**view).sent, member_.greeted_at());
+}
+
+TEST_F(ZookeeperProof, AHolderRenewsThoughItsQueueIsTooLongToBeListed) {
+  enter();
+  member_.grow();
+  for (int i = 1; i <= 3; ++i) {
+    const auto view = store_.confirm(record_, wait_);
+    ASSERT_TRUE(view && *view);
+    EXPECT_TRUE((**view).ahead.empty());
+    EXPECT_EQ(member_.writes(), i);
+  }
+}
+
+// It would be one more with each try.
+TEST_F(ZookeeperProof, AnEntryInAQueueThatIsTooLongToBeListedIsEndedBeforeTheNextOneIsMade) {
+  member_.grow();
+  for (int i = 1; i <= 3; ++i) {
+    const auto view = store_.enter("0123", lock::Mode{}, record_, ordered::Join::always, wait_);
+    ASSERT_FALSE(view);
+    EXPECT_EQ(view.error().code, base::ErrorCode::unready);
+    EXPECT_FALSE(store_.may_be_there());
+    EXPECT_EQ(member_.creates(), i);
+    while (member_.ends() < i && !wait_.is_over()) std::this_thread::yield();
+    EXPECT_EQ(member_.ends(), i);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/text/hash.hpp"
 #include "base/text/number.hpp"
 #include "base/text/text.hpp"
 #include "net/url.hpp"
@@ -34,6 +35,12 @@ std::string node_name(std::string_view key) {
 }
 
 std::optional<std::string> key_of(std::string_view node_name) { return net::unescape(node_name); }
+
+std::string shard_of(std::string_view node_name) {
+  std::string shard;
+  base::append_hex(shard, static_cast<unsigned char>(base::hash_of(node_name)));
+  return shard;
+}
 
 std::string entry_prefix(const std::string& token, const lock::Mode& mode) {
   return node_name(token) + "-" + mode.encode() + "-";

@@ -13,6 +13,10 @@ namespace rlock::zookeeper {
 std::string node_name(std::string_view key);
 std::optional<std::string> key_of(std::string_view node_name);
 
+/// Last runs stay, and are of keys that are used once too: they are spread over 256 nodes, so that the names below one
+/// fit into an answer, and whoever prunes them reads few. Which one of these nodes, "00" to "ff".
+std::string shard_of(std::string_view node_name);
+
 /// The node of an entry: "TOKEN-MODE-" and the number that ZooKeeper counts on in each queue. Behind it stands for an
 /// entry that has moved to another session, `r` and how often, and for one that is held by no session (--hold), `h`.
 struct EntryName {

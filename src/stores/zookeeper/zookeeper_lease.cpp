@@ -45,15 +45,16 @@ Result<ZookeeperStore::Answers> ZookeeperStore::begin(const Record& record, cons
 base::Error ZookeeperStore::refusal(const Record& record, Duration granted, Wait wait) {
   const bool is_short = granted > record.ttl;
   auto range = seconds(granted);
+  std::string_view others = is_short ? " or more" : " or less";
   Session other(session_.address(), session_.timeout());
   if (other.create(is_short ? Duration::max() : Duration(1), {}, wait)) {
     const auto [least, most] = std::minmax(granted, other.id()->timeout);
-    range = seconds(least) + " to " + seconds(most);
+    if (least == most) others = "";
+    if (least < most) range = seconds(least) + " to " + seconds(most);
     other.close();
   }
   return {ErrorCode::usage, "--ttl " + seconds(record.ttl) + " is " + (is_short ? "less" : "more") + " than " + name() +
-                                " grants, " + range + "; use --ttl " + seconds(granted) +
-                                (is_short ? " or more" : " or less")};
+                                " grants, " + range + "; use --ttl " + seconds(granted) + std::string(others)};
 }
 
 bool ZookeeperStore::is_open_as_us() const {
@@ -148,7 +149,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wai
   ++to.moves;
   const std::vector both{zookeeper::remove(path_of(*own_), version_),
                          create(path_of(to), moved.encode(), owner(), Lifetime::ephemeral)};
-  const auto answers = RLOCK_TRY(next.flight(std::vector{multi(both), get_children(queue_)}, wait));
+  const auto answers = RLOCK_TRY(next.flight(with_queue(multi(both)), wait));
   const auto outcome = read_multi(answers[0]);
   if (!outcome) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   const bool is_done = outcome->code == Code::ok;
@@ -165,7 +166,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::move(const Record& record, Wai
   version_ = 0;
   asked_ = lease_ = moved.ttl;
   is_open_elsewhere_ = false;
-  auto view = RLOCK_TRY(view_of(answers[1], wait));
+  auto view = RLOCK_TRY(proven(answers, wait));
   if (const auto rearm = watch_request()) armed(RLOCK_TRY(session_.flight({&*rearm, 1}, wait)).front());
   return view;
 }

@@ -2,9 +2,6 @@
 #include <array>
 #include <utility>
 
-#include "base/random_seed.hpp"
-#include "base/text/bounds.hpp"
-#include "base/text/text.hpp"
 #include "stores/zookeeper/zookeeper_store.hpp"
 
 // How an entry ends, and what it leaves behind. All of it is written together, or nothing.
@@ -21,8 +18,6 @@ namespace {
 
 // Tokens that a queue keeps of those that left it.
 constexpr std::ptrdiff_t max_marks = 16;
-// Last runs that are looked at for each that is new.
-constexpr std::size_t max_pruned = 4;
 
 // A line a token, the latest last.
 std::string with_mark(const std::string& marks, const std::string& token) {
@@ -118,28 +113,6 @@ Result<bool> ZookeeperStore::leave(const LeaveOptions& leaving, Wait wait) {
     if (outcome->code != Code::bad_version) is_first_run = outcome->code == Code::no_node;
   }
   return fail(ErrorCode::unready, name() + ": the lock changes too fast to be released; try again");
-}
-
-// Of keys that are used once the last run would stay for ever: who writes a new one looks at some others.
-Result<void> ZookeeperStore::prune(Wait wait) {
-  const auto parent = address().root + "/l";
-  const auto listed = RLOCK_TRY(ask_as_us({get_children(parent)}, wait));
-  const auto names = listed ? read_children(listed->front().body) : std::nullopt;
-  if (!names || names->empty()) return {};
-  std::vector<Request> looks;
-  const auto from = base::random_seed();
-  for (std::size_t i = 0; i < std::min(names->size(), max_pruned); ++i) {
-    looks.push_back(get_data(parent + "/" + (*names)[(from + i) % names->size()]));
-  }
-  const auto seen = RLOCK_TRY(ask_as_us(looks, wait));
-  std::vector<Request> ends;
-  for (std::size_t i = 0; seen && i < looks.size(); ++i) {
-    const auto node = read_node((*seen)[i].body);
-    if ((*seen)[i].code != Code::ok || !node || last_run_in(*node)) continue;
-    ends.push_back(zookeeper::remove(parent + "/" + (*names)[(from + i) % names->size()], node->stat.version));
-  }
-  if (!ends.empty()) (void)RLOCK_TRY(ask_as_us(ends, wait));
-  return {};
 }
 
 Result<bool> ZookeeperStore::remove(std::span<const Entry> entries, Wait wait) {

@@ -32,6 +32,12 @@ constexpr std::size_t max_flight = 500;
 // Says nothing of other nodes.
 bool is_of_one(Code code) { return code == Code::no_node || code == Code::too_long; }
 
+// The children of a node, of the answer to exists().
+std::int64_t count_of(const Answer& answer) {
+  const auto stat = answer.code == Code::ok ? read_stat(answer.body) : std::nullopt;
+  return stat ? stat->children : 0;
+}
+
 std::int64_t local_us() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
@@ -60,10 +66,12 @@ std::int64_t ZookeeperStore::now_us() const {
 }
 
 base::Error ZookeeperStore::no_root() const {
+  const auto& root = address().root;
+  const auto above = root.substr(0, root.rfind('/'));
   const auto member = name().substr(name().rfind(' ') + 1);
-  return {ErrorCode::configuration, name() + " has no node " + base::printable(address().root) +
-                                        "; make it: zkCli.sh -server " + member + " create " +
-                                        base::shell_word(address().root)};
+  const auto first = above.empty() ? "" : ", after " + base::printable(above) + " if there is none";
+  return {ErrorCode::configuration, name() + " has no node " + base::printable(root) + "; make it" + first +
+                                        ": zkCli.sh -server " + member + " create " + base::shell_word(root)};
 }
 
 // Over whatever connection stands, or that of a session for this alone: to open ours would break off what others who
@@ -89,7 +97,7 @@ Result<void> ZookeeperStore::check_decided(const Answer& answer) {
 std::vector<Request> ZookeeperStore::parents() const {
   std::vector<Request> requests;
   if (address().has_default_root) requests.push_back(create(address().root, "", owner(), Lifetime::container));
-  for (const auto& path : {address().root + "/q", address().root + "/l", queue_}) {
+  for (const auto& path : {address().root + "/q", last_runs_path(), shard_path(wire_key_), queue_}) {
     requests.push_back(create(path, "", owner(), Lifetime::container));
   }
   return requests;
@@ -153,6 +161,7 @@ std::optional<Listed> ZookeeperStore::adopt(const EntryName& entry, const Node& 
   if (!id) return std::nullopt;
   own_ = entry;
   mode_ = entry.mode;
+  if (fence_ != found.fence) held_behind_.reset();
   fence_ = found.fence;
   version_ = node.stat.version;
   may_be_there_ = true;
@@ -165,15 +174,6 @@ std::optional<Listed> ZookeeperStore::adopt(const EntryName& entry, const Node& 
   return found;
 }
 
-// "MS TEXT": for how long the text is to be kept, counted from when it was written.
-std::optional<std::string> ZookeeperStore::last_run_in(const Node& node) const {
-  std::string_view text = node.data;
-  const auto kept = base::span_of(base::number_in(base::take_word(text)));
-  const auto age_us = now_us() - std::chrono::microseconds(base::span_of(node.stat.modified_ms)).count();
-  if (age_us > std::chrono::microseconds(kept).count()) return std::nullopt;
-  return std::string(text);
-}
-
 Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer& children, const Answer& last_run,
                                        std::int64_t most, Wait wait) {
   Queue queue;
@@ -184,11 +184,13 @@ Result<Queue> ZookeeperStore::queue_of(const std::string& wire_key, const Answer
     if (code != Code::ok && !is_of_one(code)) return std::unexpected(session_.error_of(code));
   }
   if (children.code == Code::no_node) return queue;
+  if (most == 0) {
+    queue.size = count_of(children);
+    return queue;
+  }
   const auto path = queue_path(wire_key);
   if (children.code == Code::too_long) {
-    const auto count = RLOCK_TRY(ask({exists(path)}, wait)).front();
-    const auto stat = count.code == Code::ok ? read_stat(count.body) : std::nullopt;
-    queue.size = stat ? stat->children : 0;
+    queue.size = count_of(RLOCK_TRY(ask({exists(path)}, wait)).front());
     queue.unread = session_.error_of(children.code);
     return queue;
   }
@@ -237,7 +239,7 @@ Result<std::vector<Queue>> ZookeeperStore::read(std::span<const std::string> wir
     std::vector<Request> requests{is_to_tell ? decided() : sync(queue_),
                                   exists(address().root.empty() ? "/" : address().root)};
     for (const auto& key : part) {
-      requests.push_back(get_children(queue_path(key)));
+      requests.push_back(most > 0 ? get_children(queue_path(key)) : exists(queue_path(key)));
       requests.push_back(get_data(last_run_path(key)));
     }
     const auto answers = RLOCK_TRY(ask(requests, wait));
@@ -269,7 +271,7 @@ Result<std::vector<std::string>> ZookeeperStore::list(const std::string& prefix,
     auto key = key_of(name);
     if (key && key->starts_with(prefix)) keys.insert(std::move(*key));
   };
-  std::ranges::for_each(RLOCK_TRY(children_of(address().root + "/l", wait)), add);
+  std::ranges::for_each(RLOCK_TRY(last_runs(wait)), add);
   const auto queues = RLOCK_TRY(children_of(address().root + "/q", wait));
   for (auto left = std::span(queues); !left.empty();) {
     const auto part = left.first(std::min(left.size(), max_flight));
@@ -278,8 +280,7 @@ Result<std::vector<std::string>> ZookeeperStore::list(const std::string& prefix,
     for (const auto& name : part) requests.push_back(exists(address().root + "/q/" + name));
     const auto answers = RLOCK_TRY(ask(requests, wait));
     for (std::size_t i = 0; i < part.size(); ++i) {
-      const auto stat = answers[i].code == Code::ok ? read_stat(answers[i].body) : std::nullopt;
-      if (stat && stat->children > 0) add(part[i]);
+      if (count_of(answers[i]) > 0) add(part[i]);
     }
   }
   return std::vector<std::string>(keys.begin(), keys.end());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lock/lease.hpp"
+#include "stores/ordered/turn.hpp"
 
 // Our entry, and what shows that it is ours.
 namespace rlock::zookeeper {
@@ -31,6 +32,7 @@ void ZookeeperStore::forget() {
   session_.close();
   own_session_.reset();
   own_.reset();
+  held_behind_.reset();
   may_be_there_ = false;
   lasts_until_ = {};
 }
@@ -92,10 +94,17 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answer& made, co
   if (!own_) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
   fence_ = static_cast<std::uint64_t>(created->stat.created_in);
   version_ = 0;
+  held_behind_.reset();
+  if (children.code == Code::too_long) {
+    // Nobody could wait in a queue that cannot be read, and each try would make one entry more.
+    auto error = session_.error_of(children.code);
+    forget();
+    return std::unexpected(std::move(error));
+  }
   const auto names = read_children(children.body).value_or(std::vector<std::string>());
   const auto entries = entries_in(names);
   const auto first = std::ranges::find(entries, token_, &EntryName::token);
-  if (first == entries.end() || first->order >= own_->order) return view_of(children, wait);
+  if (first == entries.end() || first->order >= own_->order) return proven({&children, 1}, wait);
   const auto extra = path_of(*own_);
   (void)RLOCK_TRY(session_.flight(std::vector{zookeeper::remove(extra)}, wait));
   if (!RLOCK_TRY(find(token_, wait))) return fail(ErrorCode::unreachable, name() + ": the entry has just gone");
@@ -113,8 +122,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
       if (!own_ || !RLOCK_TRY(find_again(wait))) return std::nullopt;
       continue;
     }
-    auto opened =
-        open_again(record.ttl, {set_data(path_of(*own_), encoded(record), version_), get_children(queue_)}, wait);
+    auto opened = open_again(record.ttl, with_queue(set_data(path_of(*own_), encoded(record), version_)), wait);
     is_open_elsewhere_ = session_.was_cut();
     if (is_open_elsewhere_) continue;
     const auto answers = RLOCK_TRY(std::move(opened));
@@ -129,7 +137,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::confirm(const Record& asked, W
         if (!stat) return fail(ErrorCode::internal, name() + ": the answer makes no sense");
         version_ = stat->version;
         heard_time(stat->modified_ms);
-        return view_of((*answers)[1], wait);
+        return proven(*answers, wait);
       }
       case Code::no_node:
       case Code::bad_version:
@@ -178,6 +186,23 @@ Result<bool> ZookeeperStore::keep_alive(Wait wait) {
   const auto code = answers->front().code;
   if (code != Code::ok) return std::unexpected(session_.error_of(code));
   return true;
+}
+
+// The request, and what shows who is ahead of us. Once a proof has shown that we hold, we need not know who else is
+// there: those ahead only go, and whoever comes is behind. So a long queue costs a holder nothing, and one that cannot
+// be read no lease.
+std::vector<Request> ZookeeperStore::with_queue(Request request) const {
+  std::vector requests{std::move(request)};
+  if (!held_behind_) requests.push_back(get_children(queue_));
+  return requests;
+}
+
+// Of the answers to with_queue(), where the request was decided by the majority.
+Result<ZookeeperStore::MaybeView> ZookeeperStore::proven(std::span<const Answer> answers, Wait wait) {
+  if (held_behind_) return View{.fence = fence_, .ahead = *held_behind_, .sent = session_.sent_at()};
+  auto view = RLOCK_TRY(view_of(answers.back(), wait));
+  if (view && ordered::holds(mode_, view->ahead)) held_behind_ = view->ahead;
+  return view;
 }
 
 Result<ZookeeperStore::MaybeView> ZookeeperStore::view_of(const Answer& children, Wait wait) {

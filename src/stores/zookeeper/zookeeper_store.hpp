@@ -61,7 +61,13 @@ class ZookeeperStore final : public ordered::OrderedStore {
   const Address& address() const { return session_.address(); }
   Owner owner() const { return address().user.empty() ? Owner::world : Owner::creator; }
   std::string queue_path(std::string_view wire_key) const { return address().root + "/q/" + node_name(wire_key); }
-  std::string last_run_path(std::string_view wire_key) const { return address().root + "/l/" + node_name(wire_key); }
+  std::string last_runs_path() const { return address().root + "/l"; }
+  std::string shard_path(std::string_view wire_key) const {
+    return last_runs_path() + "/" + shard_of(node_name(wire_key));
+  }
+  std::string last_run_path(std::string_view wire_key) const {
+    return shard_path(wire_key) + "/" + node_name(wire_key);
+  }
   std::string path_of(const EntryName& entry) const { return queue_ + "/" + entry.encode(); }
 
   /// A queue is made and goes while we enter it; others move our entry while we look for it.
@@ -86,6 +92,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<bool> is_empty(const ordered::Record& record, base::Wait wait);
   base::Result<MaybeView> entered(const Answer& made, const Answer& children, const ordered::Record& record,
                                   base::Wait wait);
+  std::vector<Request> with_queue(Request request) const;
+  base::Result<MaybeView> proven(std::span<const Answer> answers, base::Wait wait);
   base::Result<MaybeView> view_of(const Answer& children, base::Wait wait);
   base::Result<void> end_holds(std::vector<EntryName>& ahead, base::Wait wait);
   std::string encoded(ordered::Record record) const;
@@ -96,6 +104,10 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<std::vector<Request>> last_writes(const ordered::LeaveOptions& leaving, bool is_first_run,
                                                  base::Wait wait);
   base::Result<Request> marked(base::Wait wait);
+
+  // zookeeper_last_run.cpp
+  std::optional<std::string> last_run_in(const Node& node) const;
+  base::Result<std::vector<std::string>> last_runs(base::Wait wait);
   base::Result<void> prune(base::Wait wait);
 
   // zookeeper_watch.cpp
@@ -119,7 +131,6 @@ class ZookeeperStore final : public ordered::OrderedStore {
   base::Result<void> read_entries(const std::string& above, std::span<const EntryName> entries, ordered::Queue& queue,
                                   base::Wait wait);
   ordered::Listed listed(const EntryName& name, const Node& node) const;
-  std::optional<std::string> last_run_in(const Node& node) const;
   base::Result<std::vector<std::string>> children_of(const std::string& path, base::Wait wait);
   void heard_time(std::int64_t ms);
 
@@ -140,7 +151,8 @@ class ZookeeperStore final : public ordered::OrderedStore {
   bool may_be_there_ = false;
   bool lacks_parents_ = false;  ///< our entry's, when somebody looked last
 
-  std::map<std::uint32_t, EntryName> known_;  ///< entries of the queue, as of the last answer
+  std::optional<std::vector<ordered::Entry>> held_behind_;  ///< a proof has shown that we hold, with these ahead
+  std::map<std::uint32_t, EntryName> known_;                ///< entries of the queue, as of the last answer
   std::optional<ordered::Watched> watched_;
   std::string watched_path_;
   std::uint64_t watched_at_ = 0;  ///< which connection
