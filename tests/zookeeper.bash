@@ -3,6 +3,8 @@
 
 # The class path of Debian's libzookeeper-java; ZOOKEEPER_JARS names another one.
 ZOOKEEPER_JARS=${ZOOKEEPER_JARS:-/usr/share/java/zookeeper.jar}
+# A JVM that ends soon takes half of the time with these.
+read -ra jvm_options <"${BASH_SOURCE[0]%/*}/jvm.options"
 
 # skip_without_store: where there is no ZooKeeper.
 skip_without_store() {
@@ -23,7 +25,7 @@ try_store() {
   # Sessions of 2 s to an hour.
   printf '%s\n' tickTime=1000 maxSessionTimeout=3600000 "dataDir=$directory/data" "clientPort=$port" \
     clientPortAddress=127.0.0.1 admin.enableServer=false '4lw.commands.whitelist=*' maxClientCnxns=0 "${lines[@]}" >"$directory/zoo.cfg"
-  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${properties[@]}" -cp "$ZOOKEEPER_JARS" \
+  java -Xmx128m "${jvm_options[@]}" "${properties[@]}" -cp "$ZOOKEEPER_JARS" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$directory/zoo.cfg" >>"$BATS_FILE_TMPDIR/$name.log" 2>&1 3>&- &
   disown $!
   echo $! >"$BATS_FILE_TMPDIR/$name.pid"

@@ -25,7 +25,7 @@ import types
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, HERE + "/../faults"]
-from ensembles import ENSEMBLES  # noqa: E402
+from ensembles import ENSEMBLES, JVM_OPTIONS  # noqa: E402
 from lab import Contender, Queue  # noqa: E402
 from server import spawn, until  # noqa: E402
 from shared import milliseconds, quantile, say, spread  # noqa: E402
@@ -93,7 +93,7 @@ def recipes(field, directory):
         with open(path, encoding="utf-8") as file:
             jars = file.read().strip()
         subprocess.run(["javac", "-cp", jars, "-d", curator, HERE + "/curator/Lock.java"], check=True)
-        java = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{curator}:{jars}", "Lock", hosts]
+        java = ["java", "-Xmx64m", *JVM_OPTIONS, "-cp", f"{curator}:{jars}", "Lock", hosts]
         yield Contender("Curator", lambda key, command: [*java, key, *command], others("curator"), most=10)
 
 

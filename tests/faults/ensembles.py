@@ -43,6 +43,8 @@ from servers import Fallible, free_port, until  # noqa: E402
 from topology import Topology  # noqa: E402
 
 PROBE = b64encode(b"x").decode()  # a key that is not there
+with open(os.path.dirname(os.path.abspath(__file__)) + "/../jvm.options", encoding="ascii") as options:
+    JVM_OPTIONS = options.read().split()
 DISK_BYTES = 1 << 30  # sparse; a log of etcd takes 64 MB before anything is in it
 
 # The kernel takes the end of the thread that started a process for that of its parent.
@@ -357,8 +359,7 @@ class ZookeeperMember(Member):
                                   f"clientPortAddress={self.host}", *self.options,
                                   *(["peerType=observer"] if self.is_observer else ()), *(peers if len(peers) > 1 else ())]))
         jars = os.environ.get("ZOOKEEPER_JARS", "/usr/share/java/zookeeper.jar")
-        return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC",
-                "-Dreadonlymode.enabled=true", "-cp", jars,
+        return ["java", "-Xmx256m", *JVM_OPTIONS, "-Duser.timezone=UTC", "-Dreadonlymode.enabled=true", "-cp", jars,
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.directory + "/zoo.cfg"]
 
     def says(self, word):

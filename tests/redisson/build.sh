@@ -17,8 +17,8 @@ no() {
 command -v javac >/dev/null || no 'there is no JDK'
 command -v mvn >/dev/null || no 'there is no Maven'
 mkdir -p "$target"
-# It ends soon, and takes half of the time so.
-short_lived=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+# For a JVM that ends soon: it takes half of the time with these.
+read -ra short_lived <"$here/../jvm.options"
 export MAVEN_OPTS=${short_lived[*]}
 classpath() {
   timeout -k 5 120 mvn -B -q "$@" -f "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$target/classpath"
