@@ -10,7 +10,6 @@ import heapq
 import itertools
 import os
 import random
-import re
 import resource
 import secrets
 import select
@@ -19,7 +18,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [TESTS, TESTS + "/faults"]
+from constants import heartbeat_jitter, heartbeat_pause  # noqa: E402
 from resp import request  # noqa: E402
 
 SIDE = "qif", "lbh"  # the side keys before and behind that of the token
@@ -47,14 +48,16 @@ def slot_of(key: str) -> int:
     return binascii.crc_hqx(f"rlock:{key}".encode(), 0) % 16384
 
 
-# The rule of stores/redis/heartbeat.hpp; its figures stand in the scripts too.
-FAR, MAX_FAR = (int(re.search(rf"^local {name} = (\d+)", scripts()["acquire"], re.M)[1]) / 1e6
-                for name in ("FAR_US", "MAX_FAR_US")) if "RLOCK" in os.environ else (0, 0)
-
-
 def pause(rank: int) -> float:
-    least = min(max(FAR * rank, 5.0), MAX_FAR)
-    return least + random.uniform(0, min(max(2.0, least / 5), 8.0))
+    """In seconds, between two heartbeats."""
+    least = heartbeat_pause(rank)
+    return (least + random.uniform(0, heartbeat_jitter(least))) / 1000
+
+
+def longest_pause(rank: int) -> float:
+    """Likewise, the most that pause() returns."""
+    least = heartbeat_pause(rank)
+    return (least + heartbeat_jitter(least)) / 1000
 
 
 class Parser:

@@ -255,7 +255,7 @@ def waiters(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
         held(servers, speaker, key, token)
         crowds.join(count, crowd.waiter, lambda _: key)
         # Until the rarest heartbeat has come round.
-        rarest = min(crowd.FAR * count, crowd.MAX_FAR) + 8
+        rarest = crowd.longest_pause(count)
         seconds = min(max(rarest, options.seconds), 4 * options.seconds)
         yield idle(crowds, servers, seconds, f"{count:,} wait for one key", before)
         released(servers, speaker, key, token)

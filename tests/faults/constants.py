@@ -1,12 +1,31 @@
-"""What rlock and the scripts agree on, as src/stores/redis/scripts/constants.hpp has it."""
+"""The figures of a queue on Redis, as the headers of rlock have them."""
 
+import functools
 import os
 import re
 
-HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/stores/redis/scripts/constants.hpp")
+ROOM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/stores/redis/")
 
 
-def constant(name: str) -> int:
+@functools.cache
+def constant(name: str, header="scripts/constants.hpp") -> int:
     """In the unit that it has there."""
-    with open(HEADER, encoding="utf-8") as file:
+    with open(ROOM + header, encoding="utf-8") as file:
         return int(re.search(rf"^inline constexpr \S+ {name}(?: = |{{)([0-9']+)", file.read(), re.M)[1].replace("'", ""))
+
+
+def heartbeat(name: str) -> int:
+    return constant(name, "heartbeat.hpp")
+
+
+def heartbeat_pause(rank: int) -> float:
+    """In ms: the rule of that name in heartbeat.hpp."""
+    if rank < constant("watchers"):
+        return heartbeat("usual_pause")
+    near = heartbeat("near_pause") + heartbeat("near_step") * (rank - constant("watchers"))
+    return min(max(constant("far") / 1000 * rank, min(near, heartbeat("usual_pause"))), constant("max_far") / 1000)
+
+
+def heartbeat_jitter(pause: float) -> float:
+    """In ms, at most: likewise."""
+    return min(max(pause / 5, min(pause * 2 / 5, heartbeat("usual_jitter"))), heartbeat("max_jitter"))

@@ -8,6 +8,13 @@
 
 namespace rlock::redis {
 
+/// The figures of heartbeat_pause() and heartbeat_jitter(), which the fault trials read from here.
+inline constexpr base::Duration usual_pause{5'000};
+inline constexpr base::Duration near_pause{1'000};
+inline constexpr base::Duration near_step{100};
+inline constexpr base::Duration usual_jitter{2'000};
+inline constexpr base::Duration max_jitter{8'000};
+
 /// The time between two heartbeats of a waiter, to which heartbeat_jitter() is added. A heartbeat shows that the waiter
 /// lives, and finds what a lost message would have told it. The first waiters (constants::watchers) watch the lock's
 /// key. Those close behind them ask often: if all ahead are frozen, nobody else finds that a claim has lapsed. A
@@ -15,19 +22,18 @@ namespace rlock::redis {
 /// long queue costs the server. The scripts count it as heard for longer in return (constants::far). rank: how many
 /// stand ahead; negative: not known.
 constexpr base::Duration heartbeat_pause(std::int64_t rank) {
-  constexpr base::Duration usual{5'000};
-  constexpr base::Duration least{1'000};
-  constexpr base::Duration of_near_rank{100};
-  constexpr auto most = std::chrono::duration_cast<base::Duration>(constants::max_far);
-  constexpr auto of_rank = std::chrono::duration_cast<base::Duration>(constants::far);
-  if (rank < constants::watchers) return usual;
-  const auto near = least + of_near_rank * std::min<std::int64_t>(rank - constants::watchers, usual / of_near_rank);
-  return std::clamp(of_rank * std::min<std::int64_t>(rank, most / of_rank), std::min(near, usual), most);
+  constexpr auto max_pause = std::chrono::duration_cast<base::Duration>(constants::max_far);
+  constexpr auto far_step = std::chrono::duration_cast<base::Duration>(constants::far);
+  if (rank < constants::watchers) return usual_pause;
+  const auto near =
+      near_pause + near_step * std::min<std::int64_t>(rank - constants::watchers, usual_pause / near_step);
+  return std::clamp(far_step * std::min<std::int64_t>(rank, max_pause / far_step), std::min(near, usual_pause),
+                    max_pause);
 }
 
 /// At most so much is added, at random, so that waiters that came together do not go on asking together.
 constexpr base::Duration heartbeat_jitter(base::Duration pause) {
-  return std::clamp(pause / 5, std::min(pause * 2 / 5, base::Duration(2'000)), base::Duration(8'000));
+  return std::clamp(pause / 5, std::min(pause * 2 / 5, usual_jitter), max_jitter);
 }
 
 /// The latest that a waiter that is not far behind asks again.

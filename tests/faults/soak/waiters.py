@@ -9,17 +9,17 @@ import os
 import signal
 import time
 
-from constants import constant
+from constants import constant, heartbeat_jitter, heartbeat_pause
 from scenes import LIMIT_MS, Scene, SceneLane, Unplayable, boottime_ns, sleep_ms
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
-HEARTBEAT_MS = 7000  # with its jitter
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
 
 
-def near_heartbeat_ms(ahead):
-    """The longest pause of a waiter behind so many, of whom it hears nothing (src/stores/redis/heartbeat.hpp)."""
-    return 1.2 * (1000 + 100 * (ahead - constant("watchers")))
+def heartbeat_ms(ahead):
+    """The longest between two heartbeats of a waiter behind so many."""
+    pause = heartbeat_pause(ahead)
+    return pause + heartbeat_jitter(pause)
 
 
 class QueueScene(Scene):
@@ -55,11 +55,11 @@ class QueueScene(Scene):
         limit = LIMIT_MS + (1.1 * constant("claim") * self.ahead if self.fate == "frozen" else 0)
         # One that is just dying may be handed the lock, of which those hear nothing who are not among the first three.
         if self.ahead >= 3 and self.fate == "killed":
-            limit += near_heartbeat_ms(self.ahead) - constant("claim")
+            limit += heartbeat_ms(self.ahead) - constant("claim")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
         # and so where they are frozen or dead and the holder tells nobody.
         if self.ahead >= 3 and (forgotten or (self.foreign and self.fate in ("frozen", "killed"))):
-            limit += HEARTBEAT_MS
+            limit += heartbeat_ms(0)
         self.check_first(event, limit, {person.name for person in survivors})
         # Where the queue is gone, the first to come back is the first.
         self.check_rest(survivors, ordered=not forgotten)
