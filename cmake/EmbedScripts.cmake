@@ -1,7 +1,7 @@
 # Writes OUTPUT, a C++ source with the parts of the scripts, which are the files of DIRECTORY, each once, and for each form of
 # the lock's key the scripts that scripts.hpp names, with their SHA-1, under which the server caches them. A script is, in this
 # order: rights.lua, the form's file, the constants of constants.hpp, common.lua, the script's short way where it has one,
-# holders.lua, queue.lua, beside.lua behind a short way, and its own file. The scripts as they are sent stand in SCRIPTS_OUT
+# holders.lua, queue.lua, window.lua behind a short way, and its own file. The scripts as they are sent stand in SCRIPTS_OUT
 # too, those of the plain form; of another form in a directory of its name. Lines that are comments are left out: they are half
 # of the text, which goes to a server that does not know it. Run with cmake -P.
 set(source "#include \"stores/redis/scripts/scripts.hpp\"\n\nnamespace rlock::redis {\n\nnamespace {\n\nusing Parts = std::string_view[];\n\n")
@@ -43,7 +43,7 @@ foreach(form plain redisson)
   foreach(name ${names})
     set(parts rights ${form} constants common holders queue ${name})
     if(DEFINED text_of_${name}_short)
-      set(parts rights ${form} constants common ${name}_short holders queue beside ${name})
+      set(parts rights ${form} constants common ${name}_short holders queue window ${name})
     endif()
     set(text "")
     foreach(part ${parts})

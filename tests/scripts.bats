@@ -6,7 +6,7 @@ teardown_file() { stop_servers; }
 
 setup_names() {
   lock=${namespace-rlock:}$key queue="rlock:q:{rlock:$key}" info="rlock:i:{rlock:$key}" fence="rlock:f:{rlock:$key}"
-  last="rlock:l:{rlock:$key}" beside="rlock:b:{rlock:$key}"
+  last="rlock:l:{rlock:$key}" window="rlock:b:{rlock:$key}"
   holders="rlock:h:{rlock:$key}"
 }
 
@@ -16,7 +16,7 @@ script() {
   shift 2
   setup_names
   redis eval "${prelude-}$(<"${RLOCK%/*}/scripts/$name.lua")" 8 \
-    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "$@"
+    "$lock" "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$window" "$holders" "$@"
 }
 
 # acquire TOKEN [TTL [TICKET [WAKE [WHO [GRACE]]]]]: in the mode $mode, else alone.
@@ -1142,9 +1142,9 @@ is_kept() { is "$(acquire kept 30000 '' s '7 host ann ' '5000 0')" 0 0 -1 "$1" 1
   redis del "$lock" "$queue" "$info"
   at 100000000 acquire c 30000 "$later" >was
   is "$(cat was)" 0 "$later" 0 100 -3 '' 0
-  [ "$(redis pttl "$beside")" -le 100 ]
+  [ "$(redis pttl "$window")" -le 100 ]
   # However slow the test is.
-  redis set "$beside" '100000100 60000'
+  redis set "$window" '100000100 60000'
   # Nor do others have it in that time.
   is "$(at 100000050 acquire d)" 0 0 -1 50 -3 '' 0
   is "$(at 100000090 acquire b 30000 "$earlier")" 0 "$earlier" 0 10 -3 '' 0
@@ -1222,7 +1222,7 @@ clock_at() {
 # beside_is SINCE AFTER
 beside_is() {
   [ "$(redis get "rlock:b:{rlock:$key}")" = "$*" ] || {
-    echo "beside: $(redis get "rlock:b:{rlock:$key}")" >&2
+    echo "window: $(redis get "rlock:b:{rlock:$key}")" >&2
     return 1
   }
 }
@@ -1233,7 +1233,7 @@ beside_library() {
   queued b
   queued c
   setup_names
-  redis set "$beside" '100000 2000' px 60000
+  redis set "$window" '100000 2000' px 60000
 }
 
 @test "beside libraries: after two seconds a release leaves the lock free, and the first waiters are told to look" {
@@ -1242,7 +1242,7 @@ beside_library() {
   is "$(release a)" 1 ''
   is_free
   beside_is 102300 2000
-  [ "$(redis pttl "$beside")" -le 60000 ]
+  [ "$(redis pttl "$window")" -le 60000 ]
   until_true 10 heard b 'h 0'
   until_true 10 heard c 'h 400'
 }
@@ -1335,12 +1335,12 @@ beside_library() {
   acquire a
   [ "$(redis info persistence | grep rdb_changes)" = "$before" ]
   # It was only supposed before: the time goes on.
-  redis set "$beside" '90000 60000' px 60000
+  redis set "$window" '90000 60000' px 60000
   acquire a 30000 0
   beside_is 90000 2000
   redis del "$lock"
   redis hset "$lock" field value
-  redis del "$beside"
+  redis del "$window"
   acquire a
   beside_is 103000 2000
 }
@@ -1356,7 +1356,7 @@ seldom_left_free() {
   setup_names
   # The first time after two seconds, later once in a minute.
   beside_is 42000 60000
-  [ "$(redis pttl "$beside")" -gt 3000000 ]
+  [ "$(redis pttl "$window")" -gt 3000000 ]
   clock_at 101999
   release b
   beside_is 42000 60000
@@ -1377,7 +1377,7 @@ seldom_left_free() {
   [ "$(redis exists "$lock")" = 0 ]
 }
 
-@test "a key is left free seldom where no library was met, lest one wait for ever: one of rlock's own namespace" { seldom_left_free; }
+@test "a key is left free seldom where no library was met, so that none waits for ever: a key in rlock's own namespace" { seldom_left_free; }
 @test "so is a key outside it" { namespace='' seldom_left_free; }
 
 @test "the first of the queue leaves while a library holds: the next one is told, since only the first waits for it" {
@@ -1404,7 +1404,7 @@ moving() {
   shift 2
   setup_names
   redis eval "${prelude-}$(<"${RLOCK%/*}/scripts/$name.lua")" 1 "$lock" "$@" \
-    "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$beside" "$holders" "${moved:-split}"
+    "$queue" "$info" "$fence" "rlock:t:{rlock:$key}:$token" "$last" "$window" "$holders" "${moved:-split}"
 }
 moving_acquire() { moving acquire "$1" "$1" 30000 "${2-}" c '7 host ann ' '' "${mode:-x}" "${3-}"; }
 moving_release() { moving release "$1" "$1" 10000 "${2-}" '' '' '' ''; }
@@ -1423,7 +1423,7 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   undecided moving_acquire a
   undecided moving_acquire b 0
   [ "$(redis get "$lock")" = rlock:holders:2 ]
-  [ "$(redis exists "$queue" "$info" "$fence" "$last" "$beside" "$holders")" = 0 ]
+  [ "$(redis exists "$queue" "$info" "$fence" "$last" "$window" "$holders")" = 0 ]
 }
 
 @test "while a slot moves: nothing is made whose like may be elsewhere: no lock, no fence, no record" {
@@ -1431,7 +1431,7 @@ undecided() { is "$("$@")" 'TRYAGAIN *'; }
   undecided moving_acquire a
   undecided moving_acquire a 0
   undecided moving reclaim a a 30000 5 before '7 host ann ' '' x 1
-  [ "$(redis exists "$lock" "$queue" "$info" "$fence" "$last" "$beside" "$holders")" = 0 ]
+  [ "$(redis exists "$lock" "$queue" "$info" "$fence" "$last" "$window" "$holders")" = 0 ]
   # Handed to it, but its record and its fence are elsewhere: the lease lasts until they have come.
   redis set "$lock" a px 1000
   undecided moving_acquire a 0

@@ -127,7 +127,7 @@ Result<Outcome> Keys::acquire_own() {
   if (outcome != Outcome::held || outer_runs_.empty()) return outcome;
   const auto outer_hold = outer_runs_hold();
   if (outer_hold && *outer_hold) return outcome;
-  (void)leases_.give_back(std::min(base::BootClock::now() + options_.connect_timeout, patience_.end), signals_);
+  (void)leases_.release_acquired(std::min(base::BootClock::now() + options_.connect_timeout, patience_.end), signals_);
   if (!outer_hold) return std::unexpected(outer_hold.error());
   return Outcome::lost;
 }

@@ -49,7 +49,7 @@ class MultiLock final : public Holding {
   bool is_left() const;
 
   /// Releases them before the command has run, by `until`. After a signal, half a second is left for this.
-  base::Result<void> give_back(base::Instant until, base::Poller& poller);
+  base::Result<void> release_acquired(base::Instant until, base::Poller& poller);
 
   bool empty() const { return parts_.empty(); }
   /// Whether some of them are to be released by us.

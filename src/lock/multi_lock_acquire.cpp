@@ -78,7 +78,7 @@ Result<MultiLock::Outcome> MultiLock::acquire(Patience patience, base::Poller& p
     const auto limit = is_answered ? parts_.front()->backend->timeout() : unasked_release_limit;
     // What was not acquired has been released, or been tried to (Part::is_left).
     if (std::ranges::any_of(parts_, [](const auto& part) { return part->is_held(); })) {
-      auto released = give_back(std::min(BootClock::now() + limit, patience.end), poller);
+      auto released = release_acquired(std::min(BootClock::now() + limit, patience.end), poller);
       if (is_answered) RLOCK_TRY(std::move(released));
     }
     if (!outcome || is_answered) return outcome;
@@ -159,7 +159,7 @@ Result<void> MultiLock::refresh(Instant waited_until, Instant until, base::Polle
   return {};
 }
 
-Result<void> MultiLock::give_back(Instant until, base::Poller& poller) {
+Result<void> MultiLock::release_acquired(Instant until, base::Poller& poller) {
   if (!is_left()) return {};
   base::ReleasePoller release_poller(poller);
   RLOCK_TRY(base::until_served(until, release_poller,

@@ -54,14 +54,14 @@ bool is_for_verbs(const std::string& key) { return key.size() <= lock::max_key &
 }  // namespace
 
 Result<std::vector<ListedLock>> View::look(lock::Backend& backend, Wait wait) {
-  if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::several;
-  if (kind_ != Kind::several) {
+  if (kind_ == Kind::unknown && key_.empty()) kind_ = Kind::list;
+  if (kind_ != Kind::list) {
     const bool may_be_pattern = kind_ == Kind::unknown && key_.find_first_of(wild) != std::string::npos;
     auto snapshots = look_at({key_}, backend, max_waiters, wait);
     // Where what keeps that one lock is away, others that match may be there: of a Cluster.
     const bool is_away = !snapshots && base::may_pass(snapshots.error());
     if (!snapshots && !(may_be_pattern && is_away)) return std::unexpected(std::move(snapshots).error());
-    if (snapshots) kind_ = may_be_pattern && is_nothing(snapshots->front().lock) ? Kind::several : Kind::one;
+    if (snapshots) kind_ = may_be_pattern && is_nothing(snapshots->front().lock) ? Kind::list : Kind::one;
     if (kind_ == Kind::one && snapshots->front().lock.unread) {
       return std::unexpected(*std::move(snapshots->front().lock.unread));
     }

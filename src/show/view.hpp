@@ -43,7 +43,7 @@ class View {
   const std::string& key() const { return key_; }
 
  private:
-  enum class Kind { unknown, one, several };
+  enum class Kind { unknown, one, list };
 
   base::Result<std::vector<std::string>> list(lock::Backend& backend, base::Wait wait) const;
   base::Result<std::vector<ListedLock>> look_at(std::vector<std::string> keys, lock::Backend& backend,

@@ -28,7 +28,7 @@ TEST(Names, StandInTheSlotOfTheLock) {
   for (const char* lock : {"a", "a{b", "a}b", "}", "{}", "a{}c", "{}{a}", "}{", "a{b}c", "{a}", "a}{b}", "{{a}}"}) {
     const Names names(lock);
     const auto slot = redis::hash_slot(lock);
-    for (const auto& name : {names.queue(), names.info(), names.fence(), names.tombstone("0f"), names.beside(),
+    for (const auto& name : {names.queue(), names.info(), names.fence(), names.tombstone("0f"), names.window(),
                              names.channel("0f"), names.channel_of_all()}) {
       EXPECT_EQ(redis::hash_slot(name), slot) << name;
     }
@@ -50,7 +50,7 @@ TEST(Names, StandInTheSlotThatAServerSays) {
       std::string key;
       for (auto left = 1 + random() % 12; left > 0; --left) key += "{}:ab\xff"[random() % 6];
       const Names of(key);
-      for (auto name : {of.lock, of.queue(), of.info(), of.fence(), of.tombstone("0f"), of.beside(), of.channel("0f"),
+      for (auto name : {of.lock, of.queue(), of.info(), of.fence(), of.tombstone("0f"), of.window(), of.channel("0f"),
                         of.channel_of_all()}) {
         names.push_back(std::move(name));
       }

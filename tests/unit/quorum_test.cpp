@@ -67,15 +67,15 @@ class FakeVoter final : public Voter {
     if (let_go(request)) return lock::Released{lock::ReleaseOutcome::released};
     return lock::Released{holder.empty() ? lock::ReleaseOutcome::absent : lock::ReleaseOutcome::not_owner};
   }
-  base::Result<void> give_back(const lock::Request& request, Wait wait) override {
+  base::Result<void> release_vote(const lock::Request& request, Wait wait) override {
     asked.push_back("give back");
-    if (breaks_on_give_back) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
+    if (breaks_on_release) return base::fail(ErrorCode::unreachable, name_ + " closed the connection");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
     let_go(request);
     return {};
   }
   void queue_since(std::int64_t) override {}
-  bool may_give_back() const override { return breaks_on_give_back; }
+  bool may_release_late() const override { return breaks_on_release; }
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, Wait wait) override {
     asked.push_back("raise");
     if (auto up = answer(wait); !up) return std::unexpected(up.error());
@@ -110,7 +110,7 @@ class FakeVoter final : public Voter {
   bool is_young = false;
   bool has_restarted = false;
   bool is_down = false;
-  bool breaks_on_give_back = false;
+  bool breaks_on_release = false;
   bool hangs_up = false;
   std::string run_id;
   std::function<void()> on_check;
@@ -272,7 +272,7 @@ TEST_F(QuorumTest, AWaiterComesBackAtOnceWhereItsConnectionBreaksButNotAllTheTim
 
 TEST_F(QuorumTest, AServerThatMayStillGetAReleaseIsNotAskedForAVote) {
   hold({1, 2, 3});
-  s_[4]->breaks_on_give_back = true;
+  s_[4]->breaks_on_release = true;
   EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   s_[4]->asked.clear();
   for (const std::size_t i : {1U, 2U, 3U}) s_[i]->holder.clear();
@@ -309,7 +309,7 @@ TEST_F(QuorumTest, AServerThatDidNotAnswerIsLookedAtBeforeItIsAskedForARelease) 
 
 TEST_F(QuorumTest, ServersThatMustNotBeAskedDoNotCountAsUsableAndAreWaitedFor) {
   hold({1, 2, 3});
-  s_[4]->breaks_on_give_back = true;
+  s_[4]->breaks_on_release = true;
   EXPECT_TRUE(is_busy(acquire(lock::Queue::yes)));
   s_[3]->holder.clear();
   for (const auto i : {1U, 2U}) s_[i]->is_down = true;

@@ -62,10 +62,10 @@ bool Member::acquire(lock::Queue queue, Instant until) {
 // who did not answer before is asked for something harmless first.
 Result<void> Member::clean(const lock::Request& request, Wait wait) {
   if (is_unclean_) RLOCK_TRY(voter_->check(request, wait));
-  auto given_back = voter_->give_back(request, wait);
-  if (voter_->may_give_back()) leave_alone();
-  is_unclean_ = !given_back;
-  return given_back;
+  auto answer = voter_->release_vote(request, wait);
+  if (voter_->may_release_late()) leave_alone();
+  is_unclean_ = !answer;
+  return answer;
 }
 
 Member::Answer Member::heard(lock::Acquired acquired) {
@@ -139,12 +139,12 @@ bool Member::release(const lock::ReleaseOptions& options, Instant until) {
   });
 }
 
-bool Member::has_to_give_back(Instant now) const {
+bool Member::has_to_release(Instant now) const {
   const bool queues = busy_ && busy_->ticket != 0;
   return !is_running() && now >= left_alone_until_ && (vote_.deadline != Instant{} || queues || is_unclean_);
 }
 
-void Member::give_back(Instant until) {
+void Member::release_vote(Instant until) {
   lose();
   busy_.reset();
   is_unclean_ |= answer_ == Answer::failed;

@@ -55,9 +55,9 @@ class Member {
   void raise_fence(base::Instant until);
   bool release(const lock::ReleaseOptions& options, base::Instant until);
   /// Releases a vote that was got behind the first refusal, or that came late and is not wanted.
-  void give_back(base::Instant until);
-  /// Whether there is something to give back, and it may be tried.
-  bool has_to_give_back(base::Instant now) const;
+  void release_vote(base::Instant until);
+  /// Whether there is something to release, and it may be tried.
+  bool has_to_release(base::Instant now) const;
 
   /// The request under way.
   base::Fiber& call() { return call_; }
@@ -126,7 +126,7 @@ class Member {
   std::uint64_t raised_to_ = 0;  ///< the fence that the server was last raised to under this vote; 0: none
   base::Instant passed_over_until_{};
   base::Instant left_alone_until_{};
-  bool is_unclean_ = false;  ///< the server may hold something for us that we do not count: to be given back
+  bool is_unclean_ = false;  ///< the server may hold something for us that we do not count: to be released
   base::Fiber call_;         ///< the last of all: it ends before what it writes to
 };
 

@@ -267,7 +267,7 @@ void Quorum::clean_up() {
       continue;
     }
     const auto now = BootClock::now();
-    if (is_behind && member->has_to_give_back(now)) member->give_back(now + timeout_);
+    if (is_behind && member->has_to_release(now)) member->release_vote(now + timeout_);
   }
 }
 

@@ -22,9 +22,9 @@ class Voter : public lock::Backend {
   virtual void queue_since(std::int64_t ticket) = 0;
   /// Undoes the last acquire: releases the lock or takes the token out of the queue, without a tombstone, since the
   /// token may acquire here again. An acquire that had no answer may still come, and give a vote that nobody counts.
-  virtual base::Result<void> give_back(const lock::Request& request, base::Wait wait) = 0;
-  /// Whether the last give_back went out and had no answer: it may still come, and take away a vote.
-  virtual bool may_give_back() const = 0;
+  virtual base::Result<void> release_vote(const lock::Request& request, base::Wait wait) = 0;
+  /// Whether the last release_vote went out and had no answer: it may still come, and take away a vote.
+  virtual bool may_release_late() const = 0;
   /// Whether a renewal has tried to reclaim the lock, and it is not known whether it did or yet will.
   virtual bool may_reclaim() const = 0;
   /// Where the token holds the lock: from here on every fence is larger than this one, which becomes that of the

@@ -90,10 +90,10 @@ Result<lock::Released> SingleServer::release(const lock::Request& request, const
   return released;
 }
 
-Result<void> SingleServer::give_back(const lock::Request& request, Wait wait) {
+Result<void> SingleServer::release_vote(const lock::Request& request, Wait wait) {
   const auto before = protocol_.session().sent_at();
   const auto released = protocol_.release(request, {}, Tombstone::no, wait);
-  may_give_back_ = !released && protocol_.session().sent_at() != before;
+  may_release_late_ = !released && protocol_.session().sent_at() != before;
   if (!released) return std::unexpected(released.error());
   may_hold_ = unanswered_ = may_come_late_;
   return {};

@@ -26,8 +26,8 @@ class SingleServer : public quorum::Voter {
   base::Result<lock::Released> release(const lock::Request& request, const lock::ReleaseOptions& options,
                                        base::Wait wait) override;
   void queue_since(std::int64_t ticket) override { waiter_.queue_since(ticket); }
-  base::Result<void> give_back(const lock::Request& request, base::Wait wait) override;
-  bool may_give_back() const override { return may_give_back_; }
+  base::Result<void> release_vote(const lock::Request& request, base::Wait wait) override;
+  bool may_release_late() const override { return may_release_late_; }
   base::Result<bool> raise_fence(const lock::Request& request, std::uint64_t fence, base::Wait wait) override;
   bool may_reclaim() const override { return holder_.may_reclaim(); }
   bool may_hold() const override { return may_hold_; }
@@ -57,7 +57,7 @@ class SingleServer : public quorum::Voter {
   bool may_hold_ = false;
   bool unanswered_ = false;     ///< a request went unanswered: it may have been granted or queued
   bool may_come_late_ = false;  ///< an acquire went unanswered: it may still come
-  bool may_give_back_ = false;
+  bool may_release_late_ = false;
   bool release_unanswered_ = false;  ///< a release went unanswered
 };
 

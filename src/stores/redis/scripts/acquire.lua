@@ -18,7 +18,7 @@
 --                   libraries
 --           known   1 when the holder is an rlock, 0 when it is foreign and will wake nobody; -1 the same, and a lock as
 --                   the other set of scripts has it: plain, or Redisson's; -2 the same, and other data, not a lock;
---                   -3 nobody holds: it is left to libraries, see beside.lua
+--                   -3 nobody holds: it is left to libraries, see window.lua
 --           record  of the holder, '' when it is not known
 --           young   0, or for how many milliseconds more the lock, which is free, is young; pttl is the same
 --         {2, ago, last}                                  once: a run succeeded ago milliseconds ago; last: the last
@@ -154,8 +154,8 @@ if young > 0 and (not several or may_enter(mode, several, count)) then return {0
 if not record and not several and not moving then
   -- No rlock's. What was noted a moment ago is not written again, to keep a look cheap; nor what there is no memory for.
   local since, after, time = libraries()
-  if after ~= SEEN_MS or redis.call('PTTL', beside) < BESIDE_MS / 2 then
-    redis.pcall('SET', beside, integer(since or time) .. ' ' .. SEEN_MS, 'PX', BESIDE_MS)
+  if after ~= SEEN_MS or redis.call('PTTL', window) < MET_MS / 2 then
+    redis.pcall('SET', window, integer(since or time) .. ' ' .. SEEN_MS, 'PX', MET_MS)
   end
 end
 local known = record and 1 or is_other_data(holder) and -2 or holder == FOREIGN and is_of_other_form() and -1 or 0

@@ -24,7 +24,7 @@
 --                  LONGEST    the longest --once of any run, milliseconds
 --                  SUCCEEDED  when one last did, as ENDED; "= =": this one, "0 0": none
 --                  ENDED      when this one did, as the server's TIME: two numbers, seconds and microseconds
--- KEYS[7] beside  see beside.lua
+-- KEYS[7] window  see window.lua
 -- KEYS[8] holders  see holders.lua
 --
 -- Channel of a waiter: "rlock:w:" .. what follows "rlock:q:" in KEYS[2] .. ":" .. token.
@@ -49,7 +49,7 @@ local moving = not KEYS[2] and ARGV[#ARGV]
 local has_ended = moving == 'ended'
 local split = moving == 'split' or has_ended
 local function name(i) return KEYS[i] or ARGV[#ARGV - 9 + i] end
-local queue, info, fences, tombstone, last, beside, holders =
+local queue, info, fences, tombstone, last, window, holders =
   name(2), name(3), name(4), name(5), name(6), name(7), name(8)
 
 local VERSION = '1'            -- of the records; lock/who.cpp reads them too
@@ -63,8 +63,8 @@ local FENCE_FIRST_MS = 900000  -- the same for the first fence of a name: most n
                                -- for as long as its last run
 local MAX_LAST = 1023          -- bytes; more of a last run is not read
 local MAX_RECORD = 131072      -- bytes; a longer record is not read: no rlock writes a twentieth of it
-local UNSEEN_MS = 60000        -- see beside.lua: a library that no rlock has met has to get a turn some time
-local BESIDE_MS = 3600000      -- for how long it is remembered
+local UNSEEN_MS = 60000        -- see window.lua: a library that no rlock has met has to get a turn some time
+local MET_MS = 3600000         -- for how long it is remembered that a library was met
 local HAS_ONCE = 1             -- in place of a waiter's fence
 
 -- Server microseconds, one instant for the whole script; asked for when needed.

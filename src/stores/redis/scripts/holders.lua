@@ -28,7 +28,7 @@ local function living()
   return redis.call('ZRANGEBYSCORE', holders, '(' .. integer(now_ms()), '+inf', 'LIMIT', 0, MAX_LISTED)
 end
 
--- Deletes a key of so many entries. What takes long to be freed is freed beside the server's work, where that is allowed.
+-- Deletes a key of so many entries. What takes long to be freed is freed in the background, where that is allowed.
 local function drop(key, entries)
   if entries == 0 then return end
   if entries > MAX_LISTED and type(redis.pcall('UNLINK', key)) == 'number' then return end

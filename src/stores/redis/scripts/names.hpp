@@ -19,12 +19,12 @@ struct Names {
   std::string info() const { return of('i'); }
   std::string fence() const { return of('f'); }
   std::string last() const { return of('l'); }    ///< the last run
-  std::string beside() const { return of('b'); }  ///< libraries beside us
+  std::string window() const { return of('b'); }  ///< when the lock is left to other libraries
   std::string holders() const { return of('h'); }
   std::string tombstone(std::string_view token) const { return of('t', token); }
   /// All of these, as the scripts take them behind the lock.
   std::array<std::string, 7> side_keys(std::string_view token) const {
-    return {queue(), info(), fence(), tombstone(token), last(), beside(), holders()};
+    return {queue(), info(), fence(), tombstone(token), last(), window(), holders()};
   }
 
   std::string channel(std::string_view token) const { return of('w', token); }

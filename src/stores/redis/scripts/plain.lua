@@ -62,6 +62,6 @@ local function notify_libraries()
   end
 end
 
--- See beside.lua. Libraries that wait cannot be seen, and ask every 50 to 200 ms.
+-- See window.lua. Libraries that wait cannot be seen, and ask every 50 to 200 ms.
 local SEEN_MS, WINDOW_MS = 2000, 300
 local function do_libraries_wait() end

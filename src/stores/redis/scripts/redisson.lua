@@ -87,7 +87,7 @@ local function hold_lock(token, ms)
   return nobody
 end
 
--- See beside.lua. A waiter of Redisson's is subscribed, and comes as soon as it is told. (In a Cluster, one without sharded
+-- See window.lua. A waiter of Redisson's is subscribed, and comes as soon as it is told. (In a Cluster, one without sharded
 -- channels is subscribed at the master of the channel's slot, which is ours.) nil: PUBSUB is denied.
 local SEEN_MS, WINDOW_MS = 200, 100
 local function do_libraries_wait()

@@ -114,7 +114,7 @@ if is_to_hand and walk.first and not moving and not several then
   elseif not since or since > time + WINDOW_MS then
     -- Not looked at before; or the clock has stepped back.
     after = after or they_wait and SEEN_MS or UNSEEN_MS
-    redis.call('SET', beside, integer(time + SEEN_MS - after) .. ' ' .. after, 'PX', BESIDE_MS)
+    redis.call('SET', window, integer(time + SEEN_MS - after) .. ' ' .. after, 'PX', MET_MS)
   elseif since and they_wait ~= false and time >= since + (they_wait and SEEN_MS or after) then
     -- The first waiter watches the lock meanwhile, for libraries that come and go; it gets the lock if it cannot be told.
     -- The next ones look after the window, since the first may have died.
@@ -123,7 +123,7 @@ if is_to_hand and walk.first and not moving and not several then
       local said = publish(channel_of(waiter), wake, 'h ' .. (i == 1 and 0 or WINDOW_MS + (i - 1) * WATCH_STEP_MS))
       if i == 1 then is_to_hand = type(said) == 'table' and wake ~= 'p' end
     end
-    if not is_to_hand then redis.call('SET', beside, integer(time + WINDOW_MS) .. ' ' .. after, 'KEEPTTL') end
+    if not is_to_hand then redis.call('SET', window, integer(time + WINDOW_MS) .. ' ' .. after, 'KEEPTTL') end
   end
 end
 if is_to_hand then

@@ -38,11 +38,11 @@ local function write_last_run(run, exit, once)
   redis.pcall('SET', last, text, 'PX', ms)
 end
 
--- Whether the lock is surely not to be left free for libraries now (beside.lua).
+-- Whether the lock is surely not to be left free for libraries now (window.lua).
 local function is_due_to_none()
   local they_wait = do_libraries_wait()
   if they_wait ~= nil then return not they_wait end
-  local value = redis.pcall('GETRANGE', beside, 0, 32)
+  local value = redis.pcall('GETRANGE', window, 0, 32)
   local since, after = string.match(type(value) == 'string' and value or '', '^(%d+) (%d+)$')
   local elapsed = since and now() / 1000 - since
   return elapsed and elapsed >= 0 and elapsed < tonumber(after)

@@ -1,12 +1,12 @@
--- Libraries beside us. One that waits (SET NX, again and again) stands in no queue and cannot be seen, and a lock that is
--- handed from waiter to waiter is never free. So, where libraries use it too, once rlocks have handed the lock over among
--- themselves for a while, a release leaves it free for WINDOW_MS: no rlock takes it, not even the first of the queue. The
--- build puts this in front of acquire and release.
+-- The window for other libraries. A library that waits (SET NX, again and again) is in no queue and cannot be seen, and a
+-- lock that is handed from waiter to waiter is never free. So once rlocks have handed the lock to each other for a while, a
+-- release leaves it free for WINDOW_MS: no rlock acquires it, not even the first of the queue. The build puts this in front
+-- of acquire and release.
 --
--- The rule is the same for every key, also for those with rlock's own prefix: AFTER is SEEN_MS where a library was met as a
--- holder within BESIDE_MS, else UNSEEN_MS.
+-- The rule is the same for every key, also for those with rlock's own prefix: AFTER is SEEN_MS if a library was met as a
+-- holder within MET_MS, else UNSEEN_MS.
 --
--- KEYS[7] beside  string "SINCE AFTER", where rlocks have handed the lock to each other, or have met a library
+-- KEYS[7] window  string "SINCE AFTER", where rlocks have handed the lock to each other, or have met a library
 --                   SINCE  since when rlocks have it for themselves, server milliseconds. Neither an empty queue nor a
 --                          library's turn starts that anew. In the future: the window is open until then
 --                   AFTER  the window opens after so many milliseconds
@@ -26,7 +26,7 @@ local GATHER_MS = 100          -- so long a free lock whose queue was lost is le
 -- SINCE, AFTER, the time in milliseconds, and for how many more the free lock is left to libraries; no SINCE where they are
 -- not known. A clock that has stepped back opens no window.
 local function libraries()
-  local value = redis.pcall('GETRANGE', beside, 0, 32)
+  local value = redis.pcall('GETRANGE', window, 0, 32)
   local since, after = string.match(type(value) == 'string' and value or '', '^(%d+) (%d+)$')
   local time = math.floor(now() / 1000)
   local left = since and since - time or 0
@@ -37,7 +37,7 @@ end
 -- in the time of libraries. Returns for how many milliseconds.
 local function gather()
   local since, after, time = libraries()
-  redis.call('SET', beside, integer(time + GATHER_MS) .. ' ' .. (after or UNSEEN_MS), 'PX',
-             since and math.max(redis.call('PTTL', beside), GATHER_MS) or GATHER_MS)
+  redis.call('SET', window, integer(time + GATHER_MS) .. ' ' .. (after or UNSEEN_MS), 'PX',
+             since and math.max(redis.call('PTTL', window), GATHER_MS) or GATHER_MS)
   return GATHER_MS
 end
