@@ -80,8 +80,11 @@ int acquire(const Options& options) {
   base::Poller& poller = while_alive ? static_cast<base::Poller&>(*while_alive) : signals;
   // The holder is the script that called rlock; this process ends now.
   const auto holder = *while_pid ? options.while_pid : ::getppid();
-  const lock::Request request{place->name, std::move(*token), options.ttl,
-                              lock::Who::describe(holder, "", options.label), options.mode};
+  const lock::Request request{.name = place->name,
+                              .token = std::move(*token),
+                              .ttl = options.ttl,
+                              .who = lock::Who::describe(holder, "", options.label),
+                              .mode = options.mode};
   const auto backend = place->open(options.connect_timeout, stores::Purpose::acquire);
   const auto terms = *while_pid ? (*while_pid)->terms : lock::LeaseTerms::unenforced(options.ttl);
   const auto start = base::BootClock::now();

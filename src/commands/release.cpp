@@ -45,7 +45,7 @@ int release(const Options& options) {
   const auto start = base::BootClock::now();
   const auto limit = base::BootClock::now() + options.connect_timeout;
   const auto backend = place->open(options.connect_timeout, stores::Purpose::step);
-  const lock::Request request{place->name, std::move(*token), options.ttl, {}};
+  const lock::Request request{.name = place->name, .token = std::move(*token), .ttl = options.ttl, .who = {}};
   const auto released = base::until_served(
       limit, signals, [&](base::Instant until) { return backend->release(request, how, {until, signals}); });
   if (!released) return report(released.error(), options, &signals, start);

@@ -15,7 +15,7 @@ int renew(const Options& options) {
   process::Signals signals;
   const auto start = base::BootClock::now();
   const auto backend = place->open(options.connect_timeout, stores::Purpose::step);
-  const lock::Request request{place->name, std::move(*token), options.ttl, {}};
+  const lock::Request request{.name = place->name, .token = std::move(*token), .ttl = options.ttl, .who = {}};
   const auto renewed = base::until_served(
       base::BootClock::now() + options.connect_timeout, signals,
       [&](base::Instant until) { return backend->renew(request, lock::Watch::no, {until, signals}); });
