@@ -44,7 +44,7 @@ teardown() {
   rmdir "$group"
   job_is_dead
   until_true 5 is_free
-  until_true 5 grep -q "^rlock: lost $key .*stood still" said
+  until_true 5 grep -q "^rlock: lost $key .*rlock was frozen" said
 }
 
 @test "rlock killed while its guard is stopped: the guard goes on and does its part" {

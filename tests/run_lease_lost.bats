@@ -245,7 +245,7 @@ delete_lock() {
   ended 79 "$rlock"
   job_is_dead
   holds "$(last_beat) < $ends"
-  grep -q 'its lease ends, and --no-renew forbids to renew it' error
+  grep -q 'its lease ends, and --no-renew forbids renewing it' error
 }
 
 @test "with hardly a descriptor left the command is still stopped in time" {
@@ -288,7 +288,7 @@ poor() (
 @test "where nothing can wake a renewal, the command has one lease, and ends like any" {
   not_sanitized 'opens descriptors'
   run -0 timeout 120 bash -c "$(declare -f poor)"'; poor 6 rlock run --ttl 10s "$1" -- sleep 0.1' bash "$key"
-  [[ $output == *"no renewal"* ]]
+  [[ $output == *"cannot renew"* ]]
   is_free
 }
 

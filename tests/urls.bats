@@ -97,8 +97,8 @@ bad() {
   bad 'other than ?db=N' "unix://$sock?x=1"
   bad 'cannot have a ?query' "redis://$here/1?x=y"
   bad 'cannot have a ?query' "redis+cluster://$here?cacert=/x"
-  bad 'another ?query than' "rediss://$here?cacrt=/x"
-  bad 'another ?query than' "redis+sentinel://$here/m?cacert=/x"
+  bad 'a ?query other than' "rediss://$here?cacrt=/x"
+  bad 'a ?query other than' "redis+sentinel://$here/m?cacert=/x"
   bad 'without ?sentinel_password_file=' "redis+sentinel://$here/m?sentinel_user=u"
   bad 'broken % escape' redis://u:p%zz@host
   bad 'broken % escape' redis://u%2:p@host

@@ -20,7 +20,7 @@ namespace {
 
 std::string busy_text(const Options& options, const std::string& key, const std::optional<lock::Busy>& met) {
   if (met && met->is_other_data) return "busy: " + not_a_lock(key, options);
-  if (met && met->is_for_libraries) return "busy: others wait for " + key + ", and one of them is about to have it";
+  if (met && met->is_for_libraries) return "busy: others wait for " + key + ", and one of them is about to get it";
   std::string message = "busy: " + key + " is held";
   if (met && met->holder && met->holder->mode.kind == lock::Mode::Kind::slots) {
     const auto slots = met->holder->mode.slots;

@@ -147,7 +147,7 @@ class Run {
     how.ended_early = [&](bool revoked) {
       const std::string why = keys_.outer_run_has_ended() ? "the outer run has ended"
                               : revoked                   ? "the server says that this rlock no longer holds it"
-                              : options_.no_renew         ? "its lease ends, and --no-renew forbids to renew it"
+                              : options_.no_renew         ? "its lease ends, and --no-renew forbids renewing it"
                                                           : "it could not be renewed in time";
       const bool stops = options_.on_lost == OnLost::kill;
       messages_.lost(why, stops ? "stopping the command" : "the command goes on (--on-lost warn)").report();
@@ -201,7 +201,7 @@ class Run {
     task.title = "rlock-guard " + base::printable(options_.key);
     for (const auto& key : options_.with) task.title += " " + base::printable(key);
     task.lost = [this] {
-      return messages_.lost("rlock stood still until its lease ended", "its guard has killed the command").for_syslog();
+      return messages_.lost("rlock was frozen until its lease ended", "its guard has killed the command").for_syslog();
     };
     task.orphaned = [this, release_until] {
       if (!keys_.has_own()) return;

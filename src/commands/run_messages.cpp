@@ -60,7 +60,7 @@ void RunMessages::going_on(int processes) const {
 }
 
 void RunMessages::no_renewal(const base::Error& error, base::Duration ttl) const {
-  base::log_error("no renewal of " + options_.key + " yet, whose lease ends in " + base::age_text(ttl) + ": " +
+  base::log_error("cannot renew " + options_.key + ", whose lease ends in " + base::age_text(ttl) + ": " +
                   error.message + "; trying again");
 }
 

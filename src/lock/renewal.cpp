@@ -103,7 +103,7 @@ void Renewal::run() {
   Turn turn(turn_);
   StopPoller poller(stop_.fd());
   if (!is_stopped_) renew_until_over(poller, turn);
-  // It does not end before it has to: libraries tidy up behind a thread, and take their locks for that.
+  // It does not end before it has to: libraries clean up after a thread, and take their locks for that.
   wait(poller, {}, base::never, turn);
 }
 

@@ -105,7 +105,7 @@ Result<std::size_t> HttpReader::feed(std::string_view bytes) {
   parser_->data = this;
   const auto taken = ::http_parser_execute(parser_.get(), Callbacks::settings(), bytes.data(), bytes.size());
   const auto error = HTTP_PARSER_ERRNO(parser_.get());
-  if (parser_->upgrade != 0) return fail(ErrorCode::unreachable, "wants to speak something else than HTTP");
+  if (parser_->upgrade != 0) return fail(ErrorCode::unreachable, "switches to another protocol than HTTP");
   if (error != HPE_OK && error != HPE_PAUSED) {
     return fail(ErrorCode::unreachable, std::string("does not speak HTTP: ") + ::http_errno_description(error));
   }

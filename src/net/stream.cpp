@@ -33,8 +33,8 @@ class PlainStream final : public Stream {
     socklen_t size = sizeof family;
     ::getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size);
     if (family == AF_UNIX) return "";
-    return "; if that port is one of TLS, write " + std::string(schemes_.tls) + ":// for " +
-           std::string(schemes_.plain) + ":// in the URL";
+    return "; if that is a TLS port, write " + std::string(schemes_.tls) + ":// for " + std::string(schemes_.plain) +
+           ":// in the URL";
   }
 
  private:

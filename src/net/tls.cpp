@@ -178,7 +178,7 @@ class TlsStream final : public Stream {
   int fd() const override { return fd_.get(); }
   std::string advice() const override {
     if (::SSL_is_init_finished(ssl_.get()) == 1) return "";
-    return "; if that port is one without TLS, write " + std::string(schemes_.plain) + ":// for " +
+    return "; if that is a port without TLS, write " + std::string(schemes_.plain) + ":// for " +
            std::string(schemes_.tls) + ":// in the URL";
   }
 

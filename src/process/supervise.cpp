@@ -230,7 +230,7 @@ class Supervisor {
     }
     ending_.left_behind = true;
     base::log_error(looked == Looked::blind
-                        ? "what the command has started may live on: no descriptor or no /proc to look for it"
+                        ? "what the command has started may go on: no descriptor or no /proc to look for it"
                         : cannot);
     return true;
   }

@@ -33,9 +33,9 @@ Result<void> read_query(const net::Url& url, Address& address) {
     std::string prefix;
     if (address.endpoints.empty() && name == "prefix") field = &prefix;
     if (field == nullptr) {
-      if (address.endpoints.empty()) return fail(ErrorCode::usage, "cannot have another ?query than ?prefix=/PREFIX");
+      if (address.endpoints.empty()) return fail(ErrorCode::usage, "cannot have a ?query other than ?prefix=/PREFIX");
       if (!address.tls) return fail(ErrorCode::usage, "cannot have a ?query; that is for etcds:// and etcd+unix://");
-      return fail(ErrorCode::usage, "cannot have another ?query than ?" + std::string(net::tls_query_form));
+      return fail(ErrorCode::usage, "cannot have a ?query other than ?" + std::string(net::tls_query_form));
     }
     if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
     *field = value;

@@ -72,7 +72,7 @@ Result<Lease> Gateway::grant(base::Duration ttl, Wait wait) {
     lease.ttl = std::chrono::seconds(granted);
     return lease;
   }
-  return base::fail(ErrorCode::unready, client_->name() + " has every lease already");
+  return base::fail(ErrorCode::unready, client_->name() + " has a lease of each number that was tried");
 }
 
 Result<std::vector<Answer>> Gateway::ask_of_each(std::span<const LeaseId> leases, Call (*call_of)(LeaseId), Wait wait) {

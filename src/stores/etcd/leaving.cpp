@@ -71,7 +71,7 @@ Result<bool> EtcdStore::erase_at_least(const Left& left, Wait wait) {
   auto erased = erase(left, wait);
   if (erased || erased.error().code != ErrorCode::unready || left.puts.empty()) return erased;
   if (RLOCK_TRY(erase({}, wait))) {
-    base::log_info("released, but nothing is remembered of it: " + erased.error().message);
+    base::log_info("released, but its last run is not remembered: " + erased.error().message);
     return true;
   }
   forget_entry();

@@ -37,7 +37,7 @@ Result<void> read_query(const net::Url& url, Address& address) {
     if (!address.tls) return fail(ErrorCode::usage, "cannot have a ?query; that is for zookeepers://");
     auto* const field = net::field_of(*address.tls, name);
     if (field == nullptr) {
-      return fail(ErrorCode::usage, "cannot have another ?query than ?" + std::string(net::tls_query_form));
+      return fail(ErrorCode::usage, "cannot have a ?query other than ?" + std::string(net::tls_query_form));
     }
     if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
     *field = value;

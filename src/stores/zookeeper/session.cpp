@@ -257,7 +257,7 @@ base::Error Session::error_of(Code code) {
       return {ErrorCode::unready, name() + ": the quota of the node is used up"};
     case Code::too_long:
       return {ErrorCode::unready, name() +
-                                      " answers with more than 8 MiB: too many nodes stand below one; remove what "
+                                      " answers with more than 8 MiB: one node has too many below it; remove what "
                                       "nobody needs any more"};
     case Code::throttled:
       return {ErrorCode::unready, name() + " has too many requests"};

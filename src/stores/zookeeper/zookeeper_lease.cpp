@@ -101,7 +101,7 @@ Result<std::optional<ZookeeperStore::Answers>> ZookeeperStore::ask_for_entry(con
 
 base::Error ZookeeperStore::grants_less() const {
   return {ErrorCode::unready, name() + " grants sessions of at most " + seconds(lease_) +
-                                  ", and other members more; set maxSessionTimeout alike"};
+                                  ", and other members more; set the same maxSessionTimeout on all"};
 }
 
 // A nested run has renewed it or moved it, or an unanswered try of ours has. false: it is gone, a majority says.

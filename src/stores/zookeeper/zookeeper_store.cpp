@@ -81,7 +81,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::enter(const std::string& token
     if (above > 0) RLOCK_TRY(check_parents(made));
     lacks_parents_ = true;
   }
-  return fail(ErrorCode::unready, name() + ": the lock's node goes as soon as it is made; try again");
+  return fail(ErrorCode::unready, name() + ": the lock's node is removed as soon as it is made; try again");
 }
 
 // An earlier try may have made an entry too: the first of this token counts.
@@ -107,7 +107,7 @@ Result<ZookeeperStore::MaybeView> ZookeeperStore::entered(const Answer& made, co
   if (first == entries.end() || first->order >= own_->order) return proven({&children, 1}, wait);
   const auto extra = path_of(*own_);
   (void)RLOCK_TRY(session_.flight(std::vector{zookeeper::remove(extra)}, wait));
-  if (!RLOCK_TRY(find(token_, wait))) return fail(ErrorCode::unreachable, name() + ": the entry has just gone");
+  if (!RLOCK_TRY(find(token_, wait))) return fail(ErrorCode::unreachable, name() + ": the entry has just been removed");
   return confirm(record, wait);
 }
 

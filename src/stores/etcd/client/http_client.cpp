@@ -112,7 +112,7 @@ Result<void> HttpClient::ask_token(Wait wait) {
   const auto token = answer->find("token");
   const auto* text = token == answer->end() ? nullptr : token->get_ptr<const std::string*>();
   if (text == nullptr || text->empty() || text->size() > max_token || base::has_control(*text)) {
-    return fail(ErrorCode::internal, name() + " grants a token that is none");
+    return fail(ErrorCode::internal, name() + " grants an invalid token");
   }
   token_ = *text;
   return {};

@@ -70,7 +70,7 @@ Result<void> read_query(const net::Url& url, Address& address) {
       if (address.kind == Kind::sentinel)
         known += std::string(known.empty() ? "" : "&") + "sentinel_user=USER&sentinel_password_file=FILE";
       return fail(ErrorCode::usage, known.empty() ? "cannot have a ?query; that is for rediss:// and redis+sentinel://"
-                                                  : "cannot have another ?query than ?" + known);
+                                                  : "cannot have a ?query other than ?" + known);
     }
     if (value.empty()) return fail(ErrorCode::usage, "has no value in ?" + name + "=");
     *field = value;
