@@ -36,7 +36,7 @@ pick_compiler() {
 # Silent, unless it fails: then all that it said.
 quietly() { "$@" >"$out/log" 2>&1 </dev/null || { cat "$out/log" >&2 && return 1; }; }
 
-# A configuration of before may name a compiler or a place that is no more.
+# An earlier configuration may name a compiler or a directory that no longer exists.
 configure() {
     quietly cmake --preset release 2>/dev/null || quietly cmake --fresh --preset release ||
         die 'cmake could not configure build/release; the reason stands above'

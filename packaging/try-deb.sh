@@ -106,7 +106,7 @@ dpkg-deb --raw-extract rlock.deb newer
 sed -i "s/^Version: .*/Version: $version+1/" newer/DEBIAN/control
 dpkg-deb --root-owner-group --build newer newer.deb >log 2>&1 || fatal 'dpkg-deb failed'
 
-# Held by an rlock of before, and removed under it.
+# Held by the older rlock, which is upgraded and then removed while it runs.
 mkfifo go
 as_user rlock --server local run held -- cat go >held.out 2>&1 &
 holder=$!
@@ -119,7 +119,7 @@ cp /usr/bin/rlock ./rlock
 is 'it is removed' apt-get remove -y rlock
 is 'removed, the configuration stays' test -e /etc/rlock.conf
 is 'removed, nothing else stays' diff <(files | grep -vx /etc/rlock.conf) files.before
-is 'a lock of before is held still' as_user ./rlock --server local status held --exit-code
+is 'a lock held before is still held' as_user ./rlock --server local status held --exit-code
 is 'removed, dpkg knows nothing of it' bash -c '! dpkg-query -W rlock'
 echo >go
 is 'and who held a lock ends well' wait "$holder"

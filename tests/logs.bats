@@ -109,7 +109,7 @@ of_release() { jq -c "select(.event == \"released\") | $1" "${2:-said}"; }
     expect 64 rlock ${line%% *} --log-format json ${line#* }
     grep '^{' <<<"$output" | jq -e ".event == \"error\" and .key == \"$key\" and .exit_status == 64" >/dev/null
   done
-  # The nearer one counts; and -q leaves errors alone.
+  # The nearer one counts; -q does not silence errors.
   RLOCK_LOG_FORMAT=json expect_error 75 "busy: $key" rlock run -n --log-format text "$key" -- true
   expect 75 rlock run -n -q --log-format json "$key" -- true
   [ -z "$output" ]

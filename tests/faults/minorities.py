@@ -77,7 +77,7 @@ class Trouble:
             self.until[server] = now + asleep + 0.5
 
     def is_well(self, server, now):
-        """Whether it has been back for long enough for a new holder to have its vote: the holder of before may not get it
+        """Whether it has been back for long enough for a new holder to have its vote: the previous holder may not get it
         again, where it was away for longer than a lease and a waiter was faster."""
         if self.until[server] > now:
             return False

@@ -122,7 +122,7 @@ class Sentinel(Topology):
 
     def rejoin(self, seconds=120):
         """settle() without what the Sentinels wait for: they tell a demoted master only after 10 s whom to follow."""
-        # A Sentinel that was away names the master of before, until it has heard of the new one.
+        # A Sentinel that was away names the previous master until it has heard of the new one.
         until(self.names_one_master, "one master", seconds)
         host, port = self.master().address.split(":")
         for server in self.servers:

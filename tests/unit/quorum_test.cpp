@@ -445,7 +445,7 @@ TEST_F(QuorumTest, TheLeaseLastsAsLongAsAMajorityOfItsVotes) {
   ASSERT_TRUE(renewed);
   EXPECT_GE(renewed->counts_from, before + 20ms);
   s_[2]->is_down = true;
-  EXPECT_FALSE(renew());  // the votes of before count on, and no longer than they did
+  EXPECT_FALSE(renew());  // the earlier votes go on counting, for no longer than before
 }
 
 TEST_F(QuorumTest, AnEmptyServerIsTakenBackBeforeItsVoteEnds) {
