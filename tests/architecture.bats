@@ -56,7 +56,7 @@ only() {
   grep -qF "\`-t\` ($seconds s)" "$root/packaging/examples/moving.md"
   grep -qxF "#ttl = ${seconds}s" "$root/packaging/examples/rlock.conf"
   grep -qxF "#grace = ${seconds}s" "$root/packaging/examples/rlock.conf"
-  grep -qF "(${seconds}s where that is not given)" "$src/docs/rlock.1.in"
+  grep -qF "(${seconds}s without that option)" "$src/docs/rlock.1.in"
 }
 
 @test "each library is known in one room" {

@@ -34,7 +34,7 @@ struct ExitRow {
 /// The table that --help and the man page print; the only place where the meanings are written.
 inline constexpr std::array exit_table{
     ExitRow{"COMMAND's", "it ran to its end, and the lock was held throughout; 128+n if signal n ended it", "own"},
-    ExitRow{"0", "success; run: only where COMMAND succeeded under the lock, or --once had nothing to do", "success"},
+    ExitRow{"0", "success; run: only if COMMAND succeeded under the lock, or --once had nothing to do", "success"},
     ExitRow{"1", "status --exit-code: KEY is free", "free (--exit-code)"},
     ExitRow{"64", "usage", "usage"},
     ExitRow{"69", "no server was reached, or it cannot serve now (status: also if not all could be shown)",
@@ -44,11 +44,11 @@ inline constexpr std::array exit_table{
     ExitRow{"77", "the server refused us: authentication or ACL", "refused"},
     ExitRow{"78", "configuration, or KEY is in use with other --slots", "configuration"},
     ExitRow{"79", "the lock was lost: not renewed in time, or the token is not the holder's", "lock lost"},
-    ExitRow{"124", "COMMAND was stopped because it had run for so long as --timeout says", "timed out"},
+    ExitRow{"124", "COMMAND was stopped because it ran for longer than --timeout", "timed out"},
     ExitRow{"125", "rlock failed after the lock was acquired and before COMMAND ran", "COMMAND not started"},
     ExitRow{"126", "COMMAND was found but could not be executed", "not executable"},
     ExitRow{"127", "COMMAND was not found", "not found"},
-    ExitRow{"137", "rlock was killed: by somebody, or by the kernel because rlock stood still until its lease ended",
+    ExitRow{"137", "rlock was killed: by somebody, or by the kernel because rlock was frozen until its lease ended",
             "killed"},
     ExitRow{"128+n", "signal n ended rlock while it waited; it has left the queue", "ended by a signal"},
 };

@@ -111,7 +111,7 @@ std::string overview(Help help) {
   for (const auto& verb : verb_table()) text += "  " + std::string(verb.examples.front().command) + "\n";
   if (help == Help::brief) {
     return text +
-           "\nThe server is --server URL, or RLOCK_SERVER. rlock --help has all forms of URL\n"
+           "\nThe server is --server URL, or RLOCK_SERVER. rlock --help lists all URL forms\n"
            "and the exit statuses, rlock VERB -h the options that are needed most.\n";
   }
   return text + "\n" + std::string(durations) + "\n" + server_urls() + "\n" + exit_statuses();
@@ -135,7 +135,7 @@ std::string help_of(const VerbRow& verb, Help help) {
     return text + "\nExample: " + std::string(verb.examples.front().command) + "\n" + std::string(durations) +
            "All options: " + name + " --help\n";
   }
-  text += entry("  -h, --help", "Print this help; -h what is needed most of it", option_indent) +
+  text += entry("  -h, --help", "Print this help; -h prints only what is needed most", option_indent) +
           entry("  -V, --version", "Print the version", option_indent) + "\n" + std::string(durations) +
           exit_statuses_of(verb) + "\nExamples:\n";
   for (const auto& example : verb.examples) {

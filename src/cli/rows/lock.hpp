@@ -50,7 +50,7 @@ inline constexpr OptionRow lock[]{
      .target = set_mode<lock::Mode::Kind::shared>,
      .help = "Hold KEY with others that say --shared, as readers",
      .is_brief = true,
-     .more = "A reader that comes after a waiting --exclusive waits behind it.",
+     .more = "A reader that comes after a waiting writer waits behind it.",
      .sources = Sources::command_line,
      .excludes = "exclusive slots",
      .also = "read"},
@@ -79,7 +79,7 @@ inline constexpr OptionRow lock[]{
      .verbs = release,
      .group = Group::lock,
      .target = &commands::Options::force,
-     .help = "Release it, whoever holds it, and say who that was",
+     .help = "Release KEY whoever holds it, and say who that was",
      .is_brief = true,
      .sources = Sources::command_line},
     {.name = "with",
@@ -103,8 +103,8 @@ inline constexpr OptionRow lock[]{
      .help = "Keep KEY for at least D, even if COMMAND ends sooner: for a cron job on several hosts",
      .is_brief = true,
      .more =
-         "D counts from when KEY was acquired, and has to be longer than the clocks of the hosts differ. No process "
-         "stays for that.",
+         "D counts from when KEY was acquired, and has to be longer than the difference between the hosts' clocks. No "
+         "process stays behind for it.",
      .min = 1},
     {.name = "once",
      .kind = Kind::duration,
@@ -122,11 +122,10 @@ inline constexpr OptionRow lock[]{
      .group = Group::lock,
      .target = &commands::Options::remember,
      .help = "How long the server remembers this run for status and --once",
-     .more = "The fence is remembered as long. A longer --once of any run of KEY counts in place of D, and 0 leaves "
-             "nothing. "
-             "It takes 330 bytes a name on the server: 1,000 new names a day take 3 MB, and 100 new names a second "
-             "would take "
-             "23 GB; with --remember 15m these take 30 MB.",
+     .more =
+         "The fence is remembered for as long. A longer --once of any run of KEY counts in place of D, and 0 leaves "
+         "nothing. Each name takes 330 bytes on the server: 1,000 new names a day take 3 MB, but 100 new names a "
+         "second would take 23 GB, or 30 MB with --remember 15m.",
      .default_text = "8d",
      .environment = "RLOCK_REMEMBER"},
     {.name = "replicas",

@@ -55,15 +55,13 @@ inline constexpr OptionRow output[]{
      .more =
          "prometheus is for the textfile collector of node_exporter. If no server answers, it prints only rlock_up 0, "
          "and the exit status is the usual one; rlock_unseen_servers counts masters of a Cluster that did not answer. "
-         "json is "
-         "the same as --json. keys prints names for other verbs of rlock: it leaves out a name that cannot be a KEY, "
-         "or "
-         "that has characters which a terminal does not show.",
+         "json is the same as --json. keys prints names for other verbs of rlock: it leaves out a name that cannot be "
+         "a KEY, or that has characters which a terminal does not show.",
      .excludes = "json watch"},
     {.name = "held",
      .verbs = status,
      .target = &commands::Options::only_in_use,
-     .help = "Of several locks show only those that are held or waited for",
+     .help = "List only locks that are held or waited for",
      .is_brief = true,
      .sources = Sources::command_line},
     {.name = "sort",
@@ -71,13 +69,11 @@ inline constexpr OptionRow output[]{
      .value = "state|key|held|waiting|last-run",
      .verbs = status,
      .target = set_order,
-     .help = "Order of several locks",
+     .help = "Order of the list",
      .is_brief = true,
-     .more = "state, as a table has it where nothing is said: waited for first, then held, then the rest; key, as JSON "
-             "and keys have "
-             "it; held: held for longest first; waiting: most waiters first; last-run: ended last first. What is alike "
-             "is in the "
-             "order of keys.",
+     .more = "state, the default of a table: waited for first, then held, then the rest; key, the default of JSON and "
+             "keys: by name; held: held for longest first; waiting: most waiters first; last-run: ended last first. "
+             "Locks that are equal in this are sorted by name.",
      .sources = Sources::command_line},
     {.name = "watch",
      .verbs = status,
@@ -94,9 +90,10 @@ inline constexpr OptionRow output[]{
      .target = set_format<commands::Format::shell>,
      .help = "Print RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE for eval",
      .is_brief = true,
-     .more = "It is an export line, or (exit N) where acquire fails, so that the eval fails too. Where --prefix or "
-             "--compat are given, in whatever way, it exports RLOCK_PREFIX and RLOCK_COMPAT too, so that a bare rlock "
-             "release behind it finds the lock.",
+     .more =
+         "If acquire fails, it prints (exit N) instead, so that the eval fails too. If --prefix or --compat is set, on "
+         "the command line, in the environment or in a file, RLOCK_PREFIX and RLOCK_COMPAT are exported too, so that "
+         "a later rlock release finds the lock without options.",
      .excludes = "json"},
     {.name = "log-format",
      .kind = Kind::choice,
@@ -115,7 +112,7 @@ inline constexpr OptionRow output[]{
      .target = &commands::Options::exit_code,
      .help = "Exit 0 when held, 1 when free",
      .is_brief = true,
-     .more = "Of several locks: 0 when any is held.",
+     .more = "With a list: 0 when any lock in it is held.",
      .excludes = "watch"},
     {.name = "quiet",
      .letter = 'q',

@@ -27,11 +27,10 @@ inline constexpr OptionRow server[]{
      .value = "URL",
      .group = Group::server,
      .target = set_server,
-     .help = "redis://HOST, unix:///PATH or a form of rlock help; without it redis://127.0.0.1:6379",
+     .help = "redis://HOST, unix:///PATH or a form of rlock --help; without it redis://127.0.0.1:6379",
      .is_brief = true,
-     .more =
-         "Several URLs, with commas between them or an option each, are independent servers of which a majority holds "
-         "the lock (Redlock). SERVERS has all forms.",
+     .more = "Several URLs, separated by commas or each in an option of its own, are independent servers of which a "
+             "majority holds the lock (Redlock). SERVERS has all forms.",
      .environment = "RLOCK_SERVER",
      .also = "url host redis address",
      .repeatable = true,
@@ -82,7 +81,9 @@ inline constexpr OptionRow server[]{
      .group = Group::server,
      .target = &commands::Options::config_file,
      .help = "Read options from FILE; without it from ~/.config/rlock.conf and /etc/rlock.conf",
-     .more = "The first is $XDG_CONFIG_HOME/rlock.conf where that variable is set, and is over the second.",
+     .more =
+         "The first is $XDG_CONFIG_HOME/rlock.conf if that variable is set. What it sets counts, not what the second "
+         "sets.",
      .environment = "RLOCK_CONFIG",
      .sources = Sources::command_line,
      .source = &commands::Options::config_file_source},

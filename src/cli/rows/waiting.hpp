@@ -37,7 +37,7 @@ inline constexpr OptionRow waiting[]{
      .verbs = acquirers,
      .group = Group::waiting,
      .target = &commands::Options::conflict_exit_code,
-     .help = "Exit status for busy, 0 to 255; 0 is silent",
+     .help = "Exit status when busy, 0 to 255; with 0 nothing is printed",
      .is_brief = true,
      .default_text = "75",
      .max = 255},
@@ -48,9 +48,8 @@ inline constexpr OptionRow waiting[]{
      .group = Group::waiting,
      .target = &commands::Options::grace,
      .help = "For D after a start of the server, keep a free lock for its earlier holder",
-     .more =
-         "The server may have forgotten the holder, when it was restarted or a replica was promoted. Give the largest "
-         "ttl in use, best in /etc/rlock.conf. Without this option nothing is kept.",
+     .more = "The server may have forgotten the holder if it was restarted or a replica was promoted. Give the largest "
+             "ttl in use, best in /etc/rlock.conf. Without this option nothing is kept.",
      .environment = "RLOCK_GRACE"},
 };
 
