@@ -205,7 +205,7 @@ inline comes_late(c, s)
 	pending[AT(c, s)] = NONE
 }
 
-inline give_back(c, s)
+inline release_vote(c, s)
 {
 	printf("client %d: gives server %d back\n", c, s);
 	vote[AT(c, s)] = 0;
@@ -282,16 +282,16 @@ end:	do
 	/* -- giving back what lies behind the gap -- */
 
 	/* On the connection of the acquire, which still stands: what is sent later is executed later. */
-	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 0)] -> give_back(me, 0); execute(me, 0, RELEASE) }
-	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 1)] -> give_back(me, 1); execute(me, 1, RELEASE) }
-	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 2)] -> give_back(me, 2); execute(me, 2, RELEASE) }
+	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 0)] -> release_vote(me, 0); execute(me, 0, RELEASE) }
+	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 1)] -> release_vote(me, 1); execute(me, 1, RELEASE) }
+	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 2)] -> release_vote(me, 2); execute(me, 2, RELEASE) }
 	/* On a connection that breaks. */
 	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 0)] && late < LATE ->
-		give_back(me, 0); stays_out(me, 0, RELEASE) }
+		release_vote(me, 0); stays_out(me, 0, RELEASE) }
 	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 1)] && late < LATE ->
-		give_back(me, 1); stays_out(me, 1, RELEASE) }
+		release_vote(me, 1); stays_out(me, 1, RELEASE) }
 	:: d_step { phase[me] == VOTING && call[me] == NONE && vote[AT(me, 2)] && late < LATE ->
-		give_back(me, 2); stays_out(me, 2, RELEASE) }
+		release_vote(me, 2); stays_out(me, 2, RELEASE) }
 
 	/* -- the command -- */
 	:: d_step { phase[me] == VOTING ->

@@ -40,7 +40,7 @@ class EtcdStore final : public ordered::OrderedStore {
   bool may_be_there() const override { return may_be_there_; }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
-  void tidy(base::Wait wait) override;
+  void clean_up(base::Wait wait) override;
   base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
 
   base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;

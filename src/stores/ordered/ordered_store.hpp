@@ -137,7 +137,7 @@ class OrderedStore {
   /// Ends what entries that remove() has ended have on the store beside themselves, and what would end by itself a
   /// while later, as far as the store answers in time. Whoever ends entries of others calls it: nobody else knows of
   /// that. leave() does so itself.
-  virtual void tidy(base::Wait) {}
+  virtual void clean_up(base::Wait) {}
   /// Whether an entry of this token has left a moment ago (LeaveOptions::leaves_note).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 
