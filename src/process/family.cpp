@@ -22,7 +22,7 @@ using base::Instant;
 
 namespace {
 
-// How many looks in a row have to find nothing: a process that forks and exits while we look may be passed by.
+// How many looks in a row have to find nothing (Family::finds_nobody).
 constexpr int min_empty_looks = 4;
 
 void pause_between_looks() { base::PlainPoller().wait({}, BootClock::now() + std::chrono::milliseconds(1)); }
@@ -86,6 +86,14 @@ void Family::forget_ended(bool (*is_left)(PinnedProcess&)) {
 bool Family::is_over() {
   forget_ended([](PinnedProcess& member) { return member.is_alive(); });
   return members_.empty();
+}
+
+bool Family::finds_nobody(Instant until) {
+  for (int empty = 0; empty < min_empty_looks; ++empty) {
+    if (empty > 0) pause_between_looks();
+    if (look(until) != Looked::complete || !is_over()) return false;
+  }
+  return true;
 }
 
 // The descriptor is opened before anything is read: as long as it says that its process lives, all that is read of that

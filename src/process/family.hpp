@@ -61,6 +61,9 @@ class Family {
 
   /// Whether none of the known ones is left.
   bool is_over();
+  /// Whether several looks in a row find nobody, all before `until`: one may pass by a process that just forks, or that
+  /// has no environment in the moment of its exec.
+  bool finds_nobody(base::Instant until);
   /// If the root is this process, the only one that reaps, and adopts orphans: whether no member is left; zombies
   /// count. This needs no look: an orphan becomes our child at the moment it loses its parent. nullopt: unknown.
   std::optional<bool> is_childless() const;

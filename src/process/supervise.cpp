@@ -240,7 +240,7 @@ class Supervisor {
     if (!reaped_) return false;
     if (childless_ && family_.scope().adopts) return true;
     if (const auto none = family_.is_childless()) return *none;
-    return family_.look(until) == Looked::complete && family_.is_over();
+    return family_.finds_nobody(until);
   }
 
   void await_event() {
