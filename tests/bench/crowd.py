@@ -54,12 +54,6 @@ def pause(rank: int) -> float:
     return (least + random.uniform(0, heartbeat_jitter(least))) / 1000
 
 
-def longest_pause(rank: int) -> float:
-    """Likewise, the most that pause() returns."""
-    least = heartbeat_pause(rank)
-    return (least + heartbeat_jitter(least)) / 1000
-
-
 class Parser:
     """Replies of RESP2 and 3 as they come: ints, bytes, None, lists; a push as a tuple; an error as a Broken."""
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 import crowd
 import minute
+from constants import longest_heartbeat_pause
 from crowd import Broken, Crowd
 from server import Failed, free_port, spawn, stop, until
 
@@ -255,7 +256,7 @@ def waiters(servers: Servers, crowds: Crowds, options) -> Iterator[Row]:
         held(servers, speaker, key, token)
         crowds.join(count, crowd.waiter, lambda _: key)
         # Until the rarest heartbeat has come round.
-        rarest = crowd.longest_pause(count)
+        rarest = longest_heartbeat_pause(count) / 1000
         seconds = min(max(rarest, options.seconds), 4 * options.seconds)
         yield idle(crowds, servers, seconds, f"{count:,} wait for one key", before)
         released(servers, speaker, key, token)

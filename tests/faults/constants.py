@@ -29,3 +29,9 @@ def heartbeat_pause(rank: int) -> float:
 def heartbeat_jitter(pause: float) -> float:
     """In ms, at most: likewise."""
     return min(max(pause / 5, min(pause * 2 / 5, heartbeat("usual_jitter"))), heartbeat("max_jitter"))
+
+
+def longest_heartbeat_pause(rank: int) -> float:
+    """In ms: between two heartbeats of a waiter behind so many."""
+    pause = heartbeat_pause(rank)
+    return pause + heartbeat_jitter(pause)

@@ -16,6 +16,8 @@ import socket
 import threading
 import time
 
+from tap import Listener, shut
+
 PASS, HOLD, LOSE = "pass", "hold", "lose"
 BUFFER = 1 << 16
 
@@ -34,21 +36,14 @@ class Flight:
         return b"/v3/lease/grant" in self.data
 
 
-class Tap:
+class Tap(Listener):
     def __init__(self, host, port):
         self.target, self.rule, self.flights = (host, port), lambda _: PASS, []
         self.turn = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__()
 
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            Connection(self, client).start()
+    def serve(self, client):
+        Connection(self, client).run()
 
     def begin(self, flight):
         """Of several connections one after the other, so that a rule may count."""
@@ -69,12 +64,6 @@ class Tap:
             if not flight.changed.wait_for(lambda: flight.received.count(b"HTTP/1.1 ") >= wanted, seconds):
                 raise RuntimeError("no answer to what was held")
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
 
 class Connection:
     def __init__(self, tap, client):
@@ -82,9 +71,9 @@ class Connection:
         self.was_answered, self.is_open = True, True
         self.member = socket.create_connection(tap.target)
 
-    def start(self):
-        for carry in (self.up, self.down):
-            threading.Thread(target=carry, daemon=True).start()
+    def run(self):
+        threading.Thread(target=self.down, daemon=True).start()
+        self.up()
 
     def up(self):
         while data := receive(self.client):
@@ -124,13 +113,5 @@ def receive(source):
 def send(target, data):
     try:
         target.sendall(data)
-        return True
-    except OSError:
-        return False
-
-
-def shut(each):
-    try:
-        each.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass

@@ -15,18 +15,18 @@ import socket
 import struct
 import threading
 
+from tap import Listener, shut
+
 OPS = {2: "delete", 3: "exists", 4: "get_data", 5: "set_data", 9: "sync", 11: "ping", 12: "children", 14: "multi", 15: "create",
        19: "create_container", 100: "auth",
        -11: "close"}
 
 
-class Tap:
+class Tap(Listener):
     def __init__(self, host, port):
         self.target, self.kinds, self.lock = (host, port), collections.Counter(), threading.Lock()
         self.armed, self.sockets = None, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__()
 
     def arm(self, kind, when, action):
         done = threading.Event()
@@ -43,7 +43,7 @@ class Tap:
             self.target = (host, port)
             stale, self.sockets = self.sockets, []
         for each in stale:
-            shut(each)
+            cut(each)
 
     def happened(self, kind, when):
         with self.lock:
@@ -56,15 +56,7 @@ class Tap:
         action()
         done.set()
 
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
-
-    def carry(self, client):
+    def serve(self, client):
         try:
             member = socket.create_connection(self.target, 5)
         except OSError:
@@ -88,14 +80,8 @@ class Tap:
              lambda kind: self.happened(kind, "answered"), "welcome")
 
     def close(self):
-        self.listener.close()
+        super().close()
         self.go_to(*self.target)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def pump(source, target, read, told, first=None):
@@ -113,13 +99,10 @@ def pump(source, target, read, told, first=None):
                 is_first = False
     except (OSError, ValueError):
         pass
-    shut(source)
-    shut(target)
+    cut(source)
+    cut(target)
 
 
-def shut(each):
-    try:
-        each.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-    each.close()
+def cut(connection):
+    shut(connection)
+    connection.close()

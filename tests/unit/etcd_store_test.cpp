@@ -208,7 +208,6 @@ TEST_F(EtcdStoreTest, WhoEndsAnEntryEndsTheLeasesThatOthersAskedForToo) {
     const auto found = *third.store.find("one", wait());
     if (by_force) {
       ASSERT_TRUE(*third.store.remove({&found->entry, 1}, wait()));
-      third.store.clean_up(wait());
     } else {
       ASSERT_TRUE(*third.store.leave({}, wait()));
     }
@@ -223,7 +222,6 @@ TEST_F(EtcdStoreTest, WhatAHoldKeepsIsNotEndedByTheTokenOfItsRun) {
   ASSERT_TRUE(*one.store.leave(leaving, wait()));
   auto other = another();
   ASSERT_TRUE(*other.store.find("one", wait()));
-  other.store.clean_up(wait());
   ASSERT_TRUE(other.enter("other", waiting(10s)));
   ASSERT_TRUE(*other.store.leave({}, wait()));
   EXPECT_EQ(size(), 1U);

@@ -40,7 +40,6 @@ class EtcdStore final : public ordered::OrderedStore {
   bool may_be_there() const override { return may_be_there_; }
 
   base::Result<bool> remove(std::span<const ordered::Entry> entries, base::Wait wait) override;
-  void clean_up(base::Wait wait) override;
   base::Result<bool> was_released(const std::string& token, base::Wait wait) override;
 
   base::Result<void> watch(const ordered::Watched& watched, base::Wait wait) override;
@@ -94,6 +93,7 @@ class EtcdStore final : public ordered::OrderedStore {
   base::Result<bool> erase_at_least(const Left& left, base::Wait wait);
   base::Result<void> revoke_others(base::Wait wait);
   void took_away(const StepResult& ended);
+  void revoke_needless(base::Wait wait);
 
   void name_entry(const std::string& token, std::string key);
   bool adopt(const KeyValue& entry);

@@ -94,7 +94,7 @@ Result<bool> EtcdStore::leave(const LeaveOptions& leaving, Wait wait) {
   RLOCK_TRY(revoke_others(wait));
   forget_entry();
   may_be_there_ = false;
-  clean_up(wait);
+  revoke_needless(wait);
   return was_there;
 }
 
@@ -124,12 +124,13 @@ Result<bool> EtcdStore::remove(std::span<const Entry> entries, Wait wait) {
     }
     entries = entries.subspan(some.size());
   }
+  revoke_needless(wait);
   return were_all_there;
 }
 
 // A lease that something is under stays, whatever a record says of it: what one may write who holds a lock, the other
 // may not end. Those that are not heard of end with their ttl.
-void EtcdStore::clean_up(Wait wait) { (void)gateway_.revoke_idle(std::exchange(needless_, {}), wait); }
+void EtcdStore::revoke_needless(Wait wait) { (void)gateway_.revoke_idle(std::exchange(needless_, {}), wait); }
 
 Result<bool> EtcdStore::was_released(const std::string& token, Wait wait) {
   const auto call = transaction({is_present(keys_.released(wire_key_, token))}, {});

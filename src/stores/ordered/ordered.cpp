@@ -253,7 +253,6 @@ Result<void> Ordered::claim(const std::string& token, std::vector<Listed> heads,
   if (lapsed.empty()) return {};
   (void)RLOCK_TRY(store_->remove(lapsed, wait));
   claims_.moved();
-  store_->clean_up(wait);
   return {};
 }
 

@@ -127,9 +127,7 @@ Result<lock::Released> Ordered::force(const lock::Request& request, Wait wait) {
       entries.push_back(holder.entry);
       if (auto record = lock_record(holder)) released.holders.push_back(std::move(*record));
     }
-    if (!RLOCK_TRY(store_->remove(entries, wait))) continue;
-    store_->clean_up(wait);
-    return released;
+    if (RLOCK_TRY(store_->remove(entries, wait))) return released;
   }
   return base::fail(ErrorCode::unready, name() + ": the lock changes too fast to be released; try again");
 }

@@ -132,12 +132,9 @@ class OrderedStore {
   /// How long our entry stays when nobody keeps it, where that is less than a record's ttl.
   virtual base::Duration max_lease() const { return base::Duration::max(); }
 
-  /// Ends those of these entries of our lock that are still of this version; true: all of them were.
+  /// Ends those of these entries of our lock that are still of this version; true: all of them were. As far as the
+  /// store answers in time, it ends what else they have there too, which would last a while longer: nobody else knows.
   virtual base::Result<bool> remove(std::span<const Entry> entries, base::Wait wait) = 0;
-  /// Ends what entries that remove() has ended have on the store beside themselves, and what would end by itself a
-  /// while later, as far as the store answers in time. Whoever ends entries of others calls it: nobody else knows of
-  /// that. leave() does so itself.
-  virtual void clean_up(base::Wait) {}
   /// Whether an entry of this token has left a moment ago (LeaveOptions::leaves_note).
   virtual base::Result<bool> was_released(const std::string& token, base::Wait wait) = 0;
 

@@ -53,17 +53,18 @@ Result<void> ZookeeperStore::prune(Wait wait) {
   const auto listed = RLOCK_TRY(ask_as_us({get_children(parent)}, wait));
   const auto names = listed ? read_children(listed->front().body) : std::nullopt;
   if (!names || names->empty()) return {};
+  std::vector<std::string> paths;
   std::vector<Request> looks;
   const auto from = base::random_seed();
   for (std::size_t i = 0; i < std::min(names->size(), max_pruned); ++i) {
-    looks.push_back(get_data(parent + "/" + (*names)[(from + i) % names->size()]));
+    looks.push_back(get_data(paths.emplace_back(parent + "/" + (*names)[(from + i) % names->size()])));
   }
   const auto seen = RLOCK_TRY(ask_as_us(looks, wait));
   std::vector<Request> ends;
   for (std::size_t i = 0; seen && i < looks.size(); ++i) {
     const auto node = read_node((*seen)[i].body);
     if ((*seen)[i].code != Code::ok || !node || last_run_in(*node)) continue;
-    ends.push_back(zookeeper::remove(parent + "/" + (*names)[(from + i) % names->size()], node->stat.version));
+    ends.push_back(zookeeper::remove(paths[i], node->stat.version));
   }
   if (!ends.empty()) (void)RLOCK_TRY(ask_as_us(ends, wait));
   return {};

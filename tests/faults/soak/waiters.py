@@ -9,17 +9,11 @@ import os
 import signal
 import time
 
-from constants import constant, heartbeat_jitter, heartbeat_pause
+from constants import constant, longest_heartbeat_pause
 from scenes import LIMIT_MS, Scene, SceneLane, Unplayable, boottime_ns, sleep_ms
 
 FATES = {"give up": None, "killed": signal.SIGKILL, "frozen": signal.SIGSTOP, "termed": signal.SIGTERM}
 EVENTS = ("foreign goes", "holder ends", "holder dies", "flushed", "queue deleted", "side keys deleted")
-
-
-def heartbeat_ms(ahead):
-    """The longest between two heartbeats of a waiter behind so many."""
-    pause = heartbeat_pause(ahead)
-    return pause + heartbeat_jitter(pause)
 
 
 class QueueScene(Scene):
@@ -55,11 +49,11 @@ class QueueScene(Scene):
         limit = LIMIT_MS + (1.1 * constant("claim") * self.ahead if self.fate == "frozen" else 0)
         # One that is just dying may be handed the lock, of which those hear nothing who are not among the first three.
         if self.ahead >= 3 and self.fate == "killed":
-            limit += heartbeat_ms(self.ahead) - constant("claim")
+            limit += longest_heartbeat_pause(self.ahead) - constant("claim")
         # Who is behind three others is told by them, or by the queue. With all of these gone at once, a heartbeat is due;
         # and so where they are frozen or dead and the holder tells nobody.
         if self.ahead >= 3 and (forgotten or (self.foreign and self.fate in ("frozen", "killed"))):
-            limit += heartbeat_ms(0)
+            limit += longest_heartbeat_pause(0)
         self.check_first(event, limit, {person.name for person in survivors})
         # Where the queue is gone, the first to come back is the first.
         self.check_rest(survivors, ordered=not forgotten)
