@@ -24,7 +24,7 @@ command -v redis-server valkey-server >/dev/null || build+=(redis-server)
 test=(
     redis-server bats libgtest-dev dpkg-dev jq python3 python3-redis python3-pexpect python3-yaml python3-jsonschema
     python3-prometheus-client expect
-    util-linux bsdextrautils iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
+    util-linux bsdextrautils e2fsprogs iproute2 procps strace socat openssl shellcheck spin mandoc groff-base man-db
     bash-completion zsh fish busybox-static
 )
 # Not every release has these; without them their tests are skipped.

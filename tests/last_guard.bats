@@ -35,7 +35,7 @@ teardown() {
 
 @test "rlock frozen, so that nothing wakes it: the kernel ends it in time, and its guard tells of it in its place" {
   local group
-  group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/rlock-$$
+  group=$(awk '$3 == "cgroup2" { print $2 "/rlock-'$$'"; exit }' /proc/mounts)
   mkdir "$group" 2>/dev/null || skip 'needs root and cgroup v2'
   start_job -t 2s 2>said
   echo "$rlock" >"$group/cgroup.procs"

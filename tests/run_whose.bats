@@ -244,6 +244,16 @@ as_user() { exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
   kill -CONT "$(server_pid "own-$BATS_TEST_NUMBER")"
   until_true 10 is_free
 }
+
+@test "a guard stays realtime while it looks for the few processes of a command, whose deadline might pass meanwhile" {
+  [ "$(id -u)" = 0 ] || skip 'needs root'
+  command -v strace >/dev/null || skip 'there is no strace'
+  not_sanitized 'does not start under strace'
+  strace -f -qq -o calls -e signal=none -e trace=sched_setattr,getdents64,openat rlock run "$key" -- \
+    sh -c "until grep -q 'children\", O_RDONLY' calls; do sleep 0.05; done; sleep 0.1"
+  grep -q 'sched_policy=SCHED_RR' calls
+  run -1 grep 'sched_policy=SCHED_OTHER' calls
+}
 is_realtime() { chrt -p "$1" | grep -q SCHED_RR; }
 # And takes what others leave.
 is_ordinary() {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include "base/text/number.hpp"
@@ -24,6 +25,9 @@ namespace {
 
 // How many looks in a row have to find nothing (Family::finds_nobody).
 constexpr int min_empty_looks = 4;
+
+// Members whose children a guard may look for without giving up its priority: for so short a time nobody waits.
+constexpr std::size_t few = 64;
 
 void pause_between_looks() { base::PlainPoller().wait({}, BootClock::now() + std::chrono::milliseconds(1)); }
 
@@ -129,7 +133,9 @@ Looked Family::meet(pid_t pid, const Process* parent, const Children& children) 
 
 Looked Family::look_below(Instant until) {
   if (!sees_processes()) return Looked::blind;
-  const Ordinary ordinary;
+  // Where every core is busy, an ordinary process may get no turn until a deadline is over.
+  std::optional<Ordinary> ordinary;
+  if (is_killing_ || from_ != Children::From::lists || members_.size() > few) ordinary.emplace();
   forget_ended([](PinnedProcess& member) { return member.refresh(); });
   const Children children(from_, until);
   auto result = children.looked();

@@ -39,9 +39,12 @@ bool schedule(std::uint32_t policy, std::uint32_t priority, std::uint64_t slice_
   return ::syscall(SYS_sched_setattr, 0, &attributes, 0U) == 0;
 }
 
-// The longest slice there is: hundreds get their share, but who wakes up has a turn before them.
-void be_ordinary() {
-  if (std::exchange(is_prompt, false)) schedule(SCHED_OTHER, 0, 100'000'000);
+constexpr std::uint64_t usual_slice_ns = 0;
+// There is no longer one: hundreds get their share, but who wakes up has a turn before them.
+constexpr std::uint64_t longest_slice_ns = 100'000'000;
+
+void be_ordinary(std::uint64_t slice_ns) {
+  if (std::exchange(is_prompt, false)) schedule(SCHED_OTHER, 0, slice_ns);
 }
 
 }  // namespace
@@ -49,7 +52,7 @@ void be_ordinary() {
 void be_prompt() { is_prompt = schedule(SCHED_RR, 1, 0) || schedule(SCHED_OTHER, 0, 100'000); }
 
 void step_back() {
-  be_ordinary();
+  be_ordinary(longest_slice_ns);
   (void)::setpriority(PRIO_PROCESS, 0, background_nice);
   // A guard has a session of its own, so the kernel may give it the share of a whole session (sched(7), autogroup).
   const base::Fd group(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
@@ -57,7 +60,8 @@ void step_back() {
   if (group) (void)!::write(group.get(), nice.data(), nice.size());
 }
 
-Ordinary::Ordinary() : was_prompt_(is_prompt) { be_ordinary(); }
+// Not with a long slice: on a busy machine it may then be a second until its turn, and the deadline passes in a look.
+Ordinary::Ordinary() : was_prompt_(is_prompt) { be_ordinary(usual_slice_ns); }
 Ordinary::~Ordinary() {
   if (was_prompt_) be_prompt();
 }

@@ -19,13 +19,14 @@ has_etcd() { command -v etcd >/dev/null || skip 'no etcd'; }
 @test "three members of etcd, and the disk of the leader stands still for longer than a lease: no overlap (R45)" {
   has_etcd
   isolated
-  [ -e /dev/loop-control ] || skip 'needs loop devices'
+  has_disks
   consensus --kinds disk --seconds 22 --every 14 --ttl 3 --contenders 4
 }
 
 @test "the leader of etcd, whose disk stands still, answers keepalives: whoever speaks to it alone stops before the next one starts (R45)" {
+  has_etcd
   isolated
-  [ -e /dev/loop-control ] || skip 'needs loop devices'
+  has_disks
   python3 -B "$BATS_TEST_DIRNAME/stalled_leader.py"
 }
 

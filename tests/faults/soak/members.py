@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import shutil
 
 import namespaces
 from ensembles import ENSEMBLES
@@ -24,7 +25,7 @@ def are_isolated():
 
 
 def have_disks():
-    return are_isolated() and os.path.exists("/dev/loop-control")
+    return are_isolated() and os.path.exists("/dev/loop-control") and shutil.which("mkfs.ext4") is not None
 
 
 def prepare():
