@@ -4,10 +4,8 @@
 ETCDCTL_API=3
 export ETCDCTL_API
 
-# skip_without_store: where there is no etcd.
-skip_without_store() {
-  if ! command -v etcd >/dev/null || ! command -v etcdctl >/dev/null; then skip 'no etcd, or no etcdctl'; fi
-}
+# missing_store: prints why there is no etcd, where there is none.
+missing_store() { { command -v etcd && command -v etcdctl; } >/dev/null || echo 'no etcd, or no etcdctl'; }
 # try_store NAME DIRECTORY [OPTION...]: on the port that stands in DIRECTORY.
 try_store() {
   local name=$1 directory=$2 scheme=http

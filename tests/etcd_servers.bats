@@ -1,9 +1,12 @@
 # How a cluster of etcd is reached: its URL, TLS, users, and what its gateway cannot do.
 load helper
 load certificates
+load etcd
 
 setup_file() {
-  command -v etcd etcdctl >/dev/null || skip "there is no etcd"
+  local missing
+  missing=$(missing_store)
+  [ -z "$missing" ] || { skip_file "$missing" && return; }
   cd "$BATS_FILE_TMPDIR" || return
   authority ca
   certificate member ca $'IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth'
@@ -23,7 +26,7 @@ teardown_file() {
 }
 
 setup() {
-  command -v etcd etcdctl >/dev/null || skip "there is no etcd"
+  begin_test
   cd "$BATS_FILE_TMPDIR" || return
 }
 

@@ -55,8 +55,9 @@ no_server() { [ -z "$(servers)" ]; }
   local token pid
   token=$(rlock acquire "$key")
   pid=$(servers)
-  expect 75 rlock acquire -n "$key"
-  expect 75 rlock run --server local -n "$key" -- true
+  # However late the answer on a busy machine.
+  expect 75 rlock acquire -n --connect-timeout 30s "$key"
+  expect 75 rlock run --server local -n --connect-timeout 30s "$key" -- true
   rlock release "$key" "$token"
   expect 1 rlock status --exit-code "$key"
   [ "$(servers)" = "$pid" ]

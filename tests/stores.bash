@@ -4,11 +4,12 @@
 # shellcheck disable=SC2016,SC2034,SC2154 # what until_true evaluates; etcd.bash or zookeeper.bash sets url
 
 # start_store [NAME [OPTION...]]: answers when this returns; each OPTION is one more for try_store. Sets and exports url, endpoint.
-# A second start under the same name has the data and the port of the first. Skips where the store is not installed.
+# A second start under the same name has the data and the port of the first. Skips the file where the store is not installed.
 start_store() {
-  local name=${1:-server} directory
+  local name=${1:-server} directory missing
   shift || true
-  skip_without_store
+  missing=$(missing_store)
+  [ -z "$missing" ] || { skip_file "$missing" && return; }
   directory=$BATS_FILE_TMPDIR/$name
   for _ in 1 2 3; do
     # Another test may take the port meanwhile.

@@ -6,10 +6,13 @@ ZOOKEEPER_JARS=${ZOOKEEPER_JARS:-/usr/share/java/zookeeper.jar}
 # A JVM that ends soon takes half of the time with these.
 read -ra jvm_options <"${BASH_SOURCE[0]%/*}/jvm.options"
 
-# skip_without_store: where there is no ZooKeeper.
-skip_without_store() {
-  command -v java >/dev/null || skip 'no java'
-  [ -e "${ZOOKEEPER_JARS%%:*}" ] || skip 'no ZooKeeper (libzookeeper-java)'
+# missing_store: prints why there is no ZooKeeper, where there is none.
+missing_store() {
+  if ! command -v java >/dev/null; then
+    echo 'no java'
+  elif [ ! -e "${ZOOKEEPER_JARS%%:*}" ]; then
+    echo 'no ZooKeeper (libzookeeper-java)'
+  fi
 }
 # try_store NAME DIRECTORY [LINE...]: on the port that stands in DIRECTORY; each LINE is one more of its configuration, or,
 # with -D, a property of its machine.

@@ -4,7 +4,9 @@ load topologies
 load zookeeper
 
 setup_file() {
-  skip_without_store
+  local missing
+  missing=$(missing_store)
+  [ -z "$missing" ] || { skip_file "$missing" && return; }
   start_field zookeeper
 }
 teardown_file() { [ ! -e "$BATS_FILE_TMPDIR/field_pid" ] || stop_field; }
