@@ -30,6 +30,12 @@ scripts_called() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)\?:ca
   [ "$(cat at-the-end)" = "$RLOCK_TOKEN" ]
 }
 
+@test "below a shell that holds the lock, a nested run releases nothing" {
+  acquire -t 60s
+  expect 0 rlock run "$key" -- true
+  [ "$(redis get "rlock:$key")" = "$RLOCK_TOKEN" ]
+}
+
 # The last of a nested run's own words: its pid in nested.pid, and what it lives by; ends when there is `end`.
 nested='rlock run "$RLOCK_KEY" -- sh -c "echo \$\$ >nested.pid; until [ -e end ]; do sleep 0.01; done; touch ended"'
 
