@@ -139,9 +139,15 @@ saw() { [ "$(xargs <seen)" = "$*" ]; }
 
 @test "--tree holds the lock until all that the command started has ended, and gives the command's status" {
   write_left
-  rlock run --tree "$key" -- bash -c '(setsid ./left >/dev/null 2>&1 &); until [ -s left.beats ]; do sleep 0.01; done; touch over; exit 9' 3>&- &
+  rlock run --tree "$key" -- bash -c '(setsid ./left >/dev/null 2>&1 &); until [ -s left.beats ]; do sleep 0.01; done; echo $$ >over; exit 9' 3>&- &
   rlock=$!
-  until_true 10 [ -e over ]
+  until_true 10 [ -s over ]
+  until_true 10 is_gone "$(cat over)"
+  # Who passes on a second signal did not end when the command had: the first was passed on after that.
+  kill -USR1 "$rlock"
+  until_true 10 saw USR1
+  kill -USR1 "$rlock"
+  until_true 10 saw USR1 USR1
   next_runs
   [ ! -e next ]
   touch end
