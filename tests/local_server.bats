@@ -256,7 +256,7 @@ no_server() { [ -z "$(servers)" ]; }
   fi
   kill -KILL "$(servers)"
   until_true 10 no_server
-  inside flock -n $directory true
+  until_true 10 inside flock -n $directory true
 }
 
 @test "one whose socket was taken away is neither doubled nor ended, and is named" {
