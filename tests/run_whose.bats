@@ -121,6 +121,19 @@ looks() { awk '/^voluntary/ { print $2 }' "/proc/$(guard_of "$outer")/status"; }
   until_true 10 is_free
 }
 
+@test "an inner run's guard that was met before it had its name is spared, and releases" {
+  command -v strace >/dev/null || skip 'there is no strace'
+  not_sanitized 'does not start under strace'
+  rlock run -t 1h "$key-outer" -- strace -f -qq -o trace -e signal=none -e trace=setsid -e inject=setsid:delay_enter=500000 \
+    "$RLOCK" run -t 1h "$key" -- sh -c 'echo $PPID >inner; exec sleep 73' 3>&- 2>error &
+  outer=$!
+  until_true 10 pgrep -f "^rlock-guard $key\$"
+  kill -KILL "$outer"
+  until_true 10 is_free "$key-outer"
+  until_true 10 is_gone "$(cat inner)"
+  until_true 10 is_free
+}
+
 @test "what a keeper below a run keeps is released when that run is killed" {
   rlock run -t 60s "$key-outer" -- bash -c 'rlock acquire -t 1h --while-pid $$ "$1" >/dev/null && echo >up; sleep 72 & wait' bash "$key" 3>&- &
   outer=$!

@@ -72,6 +72,13 @@ bool Family::is_member(const Process& process) const {
          is_marked(process.pid, scope_.marker) == Marked::yes;
 }
 
+// Forked by an rlock, and met before it had its name.
+bool Family::has_become_guard(const PinnedProcess& member) const {
+  if (scope_.guards != Guards::spared || !member.process().name.starts_with("rlock")) return false;
+  const auto now = read_process(member.process().pid);
+  return now && is_guard_or_keeper(*now);
+}
+
 void Family::add_pinned(PinnedProcess member) {
   if (!known_.insert(member.process().pid).second) return;
   ++met_;
@@ -137,6 +144,12 @@ Looked Family::look_below(Instant until) {
   std::optional<Ordinary> ordinary;
   if (is_killing_ || from_ != Children::From::lists || members_.size() > few) ordinary.emplace();
   forget_ended([](PinnedProcess& member) { return member.refresh(); });
+  std::erase_if(members_, [&](const PinnedProcess& member) {
+    if (!has_become_guard(member)) return false;
+    if (is_killing_) member.send(SIGCONT);
+    known_.erase(member.process().pid);
+    return true;
+  });
   const Children children(from_, until);
   auto result = children.looked();
   if (result == Looked::blind) return result;
@@ -242,7 +255,7 @@ std::optional<bool> Family::is_childless() const {
 std::optional<Process> Family::signal(int number) const {
   std::optional<Process> refused;
   for (const auto& member : members_) {
-    if (member.send(number) == EPERM) refused = member.process();
+    if (!has_become_guard(member) && member.send(number) == EPERM) refused = member.process();
   }
   return refused;
 }

@@ -81,6 +81,7 @@ class Family {
  private:
   unsigned long long since() const { return scope_.since != 0 ? scope_.since : scope_.root.start; }
   bool is_member(const Process& process) const;
+  bool has_become_guard(const PinnedProcess& member) const;
   bool is_known(pid_t pid) const { return known_.contains(pid); }
   std::optional<Process> root() const;
   Looked meet(pid_t pid, const Process* parent, const Children& children);
