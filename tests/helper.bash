@@ -25,6 +25,12 @@ setup() {
 # skip_file REASON: called by setup_file, which then returns: each test of the file is skipped. bats 1.8, which Debian 12 has,
 # takes a skip in setup_file for a failure.
 skip_file() { export skipped_file=$1; }
+# lacks_store: whether missing_store, of etcd.bash or zookeeper.bash, names something; then the file is skipped.
+lacks_store() {
+  local missing
+  missing=$(missing_store)
+  [ -n "$missing" ] && skip_file "$missing"
+}
 
 # begin_test: what a file with a setup of its own calls first.
 begin_test() {

@@ -6,10 +6,9 @@
 # start_store [NAME [OPTION...]]: answers when this returns; each OPTION is one more for try_store. Sets and exports url, endpoint.
 # A second start under the same name has the data and the port of the first. Skips the file where the store is not installed.
 start_store() {
-  local name=${1:-server} directory missing
+  local name=${1:-server} directory
   shift || true
-  missing=$(missing_store)
-  [ -z "$missing" ] || { skip_file "$missing" && return; }
+  ! lacks_store || return 0
   directory=$BATS_FILE_TMPDIR/$name
   for _ in 1 2 3; do
     # Another test may take the port meanwhile.

@@ -4,9 +4,7 @@ load topologies
 load zookeeper
 
 setup_file() {
-  local missing
-  missing=$(missing_store)
-  [ -z "$missing" ] || { skip_file "$missing" && return; }
+  ! lacks_store || return 0
   start_field zookeeper
 }
 teardown_file() { [ ! -e "$BATS_FILE_TMPDIR/field_pid" ] || stop_field; }

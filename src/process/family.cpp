@@ -66,17 +66,21 @@ std::optional<Process> Family::root() const {
 // With children from before there may be orphans of theirs too, which only the marker tells from ours.
 bool Family::is_member(const Process& process) const {
   if (process.start < since()) return false;
-  if (scope_.guards == Guards::spared && is_guard_or_keeper(process)) return false;
+  if (is_spared(process)) return false;
   if (scope_.before.empty() || process.parent != scope_.root.pid) return true;
   return std::ranges::find(scope_.before, process) == scope_.before.end() &&
          is_marked(process.pid, scope_.marker) == Marked::yes;
 }
 
+bool Family::is_spared(const Process& process) const {
+  return scope_.guards == Guards::spared && is_guard_or_keeper(process);
+}
+
 // Forked by an rlock, and met before it had its name.
 bool Family::has_become_guard(const PinnedProcess& member) const {
-  if (scope_.guards != Guards::spared || !member.process().name.starts_with("rlock")) return false;
+  if (!member.process().name.starts_with("rlock")) return false;
   const auto now = read_process(member.process().pid);
-  return now && is_guard_or_keeper(*now);
+  return now && is_spared(*now);
 }
 
 void Family::add_pinned(PinnedProcess member) {
@@ -86,7 +90,7 @@ void Family::add_pinned(PinnedProcess member) {
   members_.push_back(std::move(member));
 }
 
-void Family::forget_ended(bool (*is_left)(PinnedProcess&)) {
+void Family::keep_only(const std::function<bool(PinnedProcess&)>& is_left) {
   std::erase_if(members_, [&](PinnedProcess& member) {
     if (is_left(member)) return false;
     known_.erase(member.process().pid);
@@ -95,7 +99,7 @@ void Family::forget_ended(bool (*is_left)(PinnedProcess&)) {
 }
 
 bool Family::is_over() {
-  forget_ended([](PinnedProcess& member) { return member.is_alive(); });
+  keep_only([](PinnedProcess& member) { return member.is_alive(); });
   return members_.empty();
 }
 
@@ -143,12 +147,11 @@ Looked Family::look_below(Instant until) {
   // Where every core is busy, an ordinary process may get no turn until a deadline is over.
   std::optional<Ordinary> ordinary;
   if (is_killing_ || from_ != Children::From::lists || members_.size() > few) ordinary.emplace();
-  forget_ended([](PinnedProcess& member) { return member.refresh(); });
-  std::erase_if(members_, [&](const PinnedProcess& member) {
-    if (!has_become_guard(member)) return false;
+  keep_only([&](PinnedProcess& member) {
+    if (!member.refresh()) return false;
+    if (!is_spared(member.process())) return true;
     if (is_killing_) member.send(SIGCONT);
-    known_.erase(member.process().pid);
-    return true;
+    return false;
   });
   const Children children(from_, until);
   auto result = children.looked();

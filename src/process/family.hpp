@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -81,12 +82,13 @@ class Family {
  private:
   unsigned long long since() const { return scope_.since != 0 ? scope_.since : scope_.root.start; }
   bool is_member(const Process& process) const;
+  bool is_spared(const Process& process) const;
   bool has_become_guard(const PinnedProcess& member) const;
   bool is_known(pid_t pid) const { return known_.contains(pid); }
   std::optional<Process> root() const;
   Looked meet(pid_t pid, const Process* parent, const Children& children);
   void add_pinned(PinnedProcess member);
-  void forget_ended(bool (*is_left)(PinnedProcess&));
+  void keep_only(const std::function<bool(PinnedProcess&)>& is_left);
   std::optional<std::vector<pid_t>> orphans_of_root() const;
 
   Scope scope_;
