@@ -131,6 +131,7 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
 @test "the outer one and its guard killed: the nested command is dead at once, though the lock is still held" {
   start_nested -t 60s
   # One that runs would replace its guard.
+  until_true 10 guard_of "$rlock"
   kill -STOP "$rlock"
   kill -KILL "$(guard_of "$rlock")" "$rlock"
   until_true 5 is_gone "$(cat nested.pid)"
@@ -202,6 +203,29 @@ has_lines() { [ "$(wc -l <"$2")" = "$1" ]; }
   touch 'done'
   finish
   [ ! -e overlap ]
+}
+
+@test "a nested run that starts while the outer one releases waits for the end of that, and takes the lock for itself" {
+  local outer before
+  not_under_acl 'a proxy here passes no password on'
+  python3 -B "$BATS_TEST_DIRNAME/faults/proxy.py" --listen "unix:$PWD/proxy" --to "unix:$sock" --control "unix:$PWD/control" \
+    >ready 2>&1 3>&- &
+  until_true 10 grep -qs ready ready
+  # Left by the command of the outer run, it starts the nested one when it is told. It talks to the server itself.
+  RLOCK_SERVER="unix://$PWD/proxy" background rlock run -t 5m "$key" -- bash -c '
+    echo "hold match=$RLOCK_TOKEN count=99 after=60000" | socat -t 60 - UNIX:control
+    echo "$RLOCK_TOKEN" >outer
+    (until [ -e start ]; do sleep 0.01; done
+      RLOCK_SERVER=unix://$0 exec rlock run "$RLOCK_KEY" -- sh -c "echo \$RLOCK_TOKEN >nested") &' "$sock"
+  outer=${background_pids[0]}
+  until_true 10 eval '[ "$(cat "/proc/$outer/comm")" = rlock-releasing ]'
+  before=$(scripts_called)
+  touch start
+  until_true 10 eval '[ "$(scripts_called)" -gt "$before" ]'
+  echo clear | socat -t 60 - UNIX:control
+  finish
+  until_true 10 [ -s nested ]
+  [ "$(cat nested)" != "$(cat outer)" ]
 }
 
 @test "a nested run has the fence of the lock, though the server has lost the record of it" {

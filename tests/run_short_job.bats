@@ -130,8 +130,9 @@ own_descriptors() { [ "$(readlink /proc/"$2"/fd/* | grep -cE '^(socket|anon_inod
   local holder=$! waiter guard
   until_true 10 has_threads 2 "$holder"
   until_true 10 own_descriptors 6 "$holder"
+  until_true 10 guard_of "$holder"
   guard=$(guard_of "$holder")
-  has_threads 1 "$guard"
+  until_true 10 has_threads 1 "$guard"
   until_true 10 own_descriptors 3 "$guard"
   rlock run "$key" -- true 3>&- &
   waiter=$!

@@ -104,7 +104,7 @@ stays_master() { redis-cli -p "$1" acl setuser default -replicaof -slaveof; }
   background python3 -B "$BATS_TEST_DIRNAME/faults/fake_server.py" --seconds 600 --listen "127.0.0.1:$deaf" >deaf
   until_true 10 grep -q ready deaf
   RLOCK_SERVER=$(to "127.0.0.1:$(dead_port)" "127.0.0.1:$deaf" "127.0.0.1:$(watchers | head -n 1)") \
-    expect 0 rlock run --connect-timeout 20s "$key" -- true
+    expect 0 rlock run --connect-timeout 8s "$key" -- true
   # Each is slow, but there.
   RLOCK_SERVER=$(to "127.0.0.1:$deaf") expect_error 69 'no Sentinel answers' rlock run -n --connect-timeout 1s "$key" -- true
 }
