@@ -122,8 +122,9 @@ of_release() { jq -c "select(.event == \"released\") | $1" "${2:-said}"; }
   until_true 10 test -e up
   redis del "rlock:$key"
   ended 143 $!
+  # It is said behind the TERM.
+  until_true 10 event lost ".key == \"$key\" and (.message | contains(\"stopping process\"))"
   are_objects said
-  event lost ".key == \"$key\" and (.message | contains(\"stopping process\"))"
 }
 
 @test "an outage under -v is one line when the server is lost, and one when it is back" {
