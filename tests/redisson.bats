@@ -180,6 +180,25 @@ leaves_it_free() {
   until_true 3 test -e ran
 }
 
+@test "where it cannot be seen who sleeps, and a lock of Redisson's was met, rlocks leave the lock free now and then" {
+  redis acl setuser "blind-$key" on '>p' '+@all' -pubsub '~*' '&*'
+  export RLOCK_SERVER=unix://blind-$key:p@$sock
+  their_lock
+  background rlock run "$key" -- sh -c 'touch up; until [ -e go ]; do sleep 0.01; done'
+  until_true 10 waiting 1
+  background rlock run "$key" -- touch ran
+  until_true 10 waiting 2
+  listener
+  their_unlock
+  until_true 10 test -e up
+  told 1
+  sleep 0.3 # a library was met, so it is due after 200 ms
+  touch go
+  # Told before the last release, while somebody waits.
+  until_true 10 test -e ran
+  until_true 10 told 3
+}
+
 @test "a lock of Redisson's is busy, whoever asks, and stands" {
   [ -z "$(their_lock)" ]
   [ -z "$(their_lock)" ]
